@@ -15,6 +15,7 @@ struct Driver {
   decltype(&::cuLaunchKernelEx) launch_kernel;
   decltype(&::cuOccupancyMaxActiveBlocksPerMultiprocessor) max_active_blocks;
   decltype(&::cuMemGetAddressRange) mem_get_address_range;
+  decltype(&::cuTensorMapEncodeTiled) tensor_map_encode;
   decltype(&::cuGetErrorString) error_string;
 };
 

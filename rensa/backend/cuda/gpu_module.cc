@@ -182,6 +182,7 @@ const Driver& driver() {
     bind_driver("cuLaunchKernelEx", t.launch_kernel);
     bind_driver("cuOccupancyMaxActiveBlocksPerMultiprocessor", t.max_active_blocks);
     bind_driver("cuMemGetAddressRange", t.mem_get_address_range);
+    bind_driver("cuTensorMapEncodeTiled", t.tensor_map_encode);
     bind_driver("cuGetErrorString", t.error_string);
     return t;
   }();

@@ -65,11 +65,11 @@ static_assert(std::has_unique_object_representations_v<PlanKey> && sizeof(PlanKe
 /// cublaslt, one of the kernels of cuda_skinny.h, or the tiles of cuda_tiles.h.
 enum class PlanKind : std::uint8_t { cublaslt, dot, outer, tiles };
 
-/// How a product goes by tiles: the size of a block's tile of c, the block's warps, and whether
-/// tensor cores multiply (float32 rounded to TF32).
+/// How a product goes by tiles: the size of a block's tile of c, the block's warps, whether tensor
+/// cores multiply (float32 rounded to TF32), and whether operands come in boxes (cuda_boxes.cuh).
 struct TileForm {
   std::uint8_t rows = 0, columns = 0, warps = 0;
-  bool tensor_cores = false;
+  bool tensor_cores = false, boxes = false;
 
   bool operator==(const TileForm&) const = default;
 };

@@ -21,7 +21,7 @@ namespace rensa::cuda {
 
 namespace {
 
-constexpr const char* kMagic = "rensa plans 4";
+constexpr const char* kMagic = "rensa plans 5";
 constexpr std::string_view kBetween = " : ";  // the key and the choice of a text
 
 std::string version_line() { return fmt::format("cublaslt {}", cublaslt().version()); }
@@ -29,13 +29,13 @@ std::string version_line() { return fmt::format("cublaslt {}", cublaslt().versio
 std::string plan_line(const PlanKey& key, const PlanChoice& choice) {
   std::string line = fmt::format(
       "matmul {} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d} {:d} {:d} {} {} {} {:d} {} "
-      "{} {} {} {:d} {}",
+      "{} {} {} {:d} {:d} {}",
       key.m, key.n, key.k, key.a_ld, key.b_ld, key.c_ld, key.batch, key.a_stride, key.b_stride,
       key.c_stride, key.workspace_limit, dtype_name(key.dtype), key.a_transposed, key.b_transposed,
       key.tf32, key.autotune, key.relu_alone, key.gate_follows, static_cast<int>(key.bias),
       key.aligned, static_cast<int>(choice.kind), choice.separate_epilogue, choice.workspace,
       choice.form.rows, choice.form.columns, choice.form.warps, choice.form.tensor_cores,
-      static_cast<int>(choice.turned));
+      choice.form.boxes, static_cast<int>(choice.turned));
   for (std::uint64_t word : choice.algo.data) line += fmt::format(" {:x}", word);
   return line;
 }
@@ -48,7 +48,7 @@ bool parse_plan(std::istringstream& in, PlanKey& key, PlanChoice& choice) {
       key.b_stride >> key.c_stride >> key.workspace_limit >> dtype >> key.a_transposed >>
       key.b_transposed >> key.tf32 >> key.autotune >> key.relu_alone >> key.gate_follows >> bias >>
       aligned >> kind >> choice.separate_epilogue >> choice.workspace >> rows >> columns >> warps >>
-      choice.form.tensor_cores >> turned >> std::hex;
+      choice.form.tensor_cores >> choice.form.boxes >> turned >> std::hex;
   for (std::uint64_t& word : choice.algo.data) in >> word;
   bool sane = !in.fail() && key.m > 0 && key.n > 0 && key.k > 0 && key.batch > 0 && bias >= 0 &&
               bias <= 2 && aligned >= 0 && aligned < 16 && kind >= 0 &&

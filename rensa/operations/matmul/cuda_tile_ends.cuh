@@ -1,5 +1,6 @@
-// What the kernels of cuda_tiles.cuh and cuda_panels.cuh share beside their sums: how a tile of c
-// is stored, and how blocks are launched for all tiles, by the kernel for the operands' layout.
+// What the kernels of cuda_tiles.cuh, cuda_boxes.cuh and cuda_panels.cuh share beside their sums:
+// how a tile of c is stored, and how blocks are launched for all tiles, by the kernel for the
+// operands' layout.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -9,7 +10,7 @@
 namespace rensa::cuda {
 
 /// The elements of c that a thread stores, all in one column of a tile, and what its sums meet
-/// there, which is loaded before they are added up.
+/// there, which is loaded before any is added up.
 template <class T, int kRows, int kColumns> struct TileEnds {
   int first_row, row_step, rows;  // of the tile; rows is 0 or less where c has none of it
   std::int64_t first;             // where row 0 lies in c, and in the gate
@@ -40,6 +41,20 @@ template <class T, int kRows, int kColumns> struct TileEnds {
     static_cast<T*>(p.c)[first + row * p.c_ld] = closed & 1 ? T(0.0f) : value;
     closed >>= 1;
   }
+  /// Adds up the sums of `warps` warps, of which each has rows of kStride, `bytes` behind those of
+  /// the warp before, and stores them.
+  template <int kStride>
+  __device__ __forceinline__ void store_sums(const TileArgs& p, const char* sums, int bytes,
+                                             int warps) {
+#pragma unroll 1
+    for (int row = first_row; row < rows; row += row_step) {
+      int at = row * kStride + static_cast<int>(threadIdx.x) % kColumns;
+      const char* from = sums + at * sizeof(float);
+      float sum = 0.0f;
+      for (int w = 0; w < warps; ++w) sum += *reinterpret_cast<const float*>(from + w * bytes);
+      store(p, row, sum);
+    }
+  }
 };
 
 /// Calls launch.operator()<a lies along k, b lies along k>(). Both operands transposed are no form.
@@ -50,8 +65,9 @@ template <class F> void launch_by_layout(const TileArgs& args, F&& launch) {
 }
 
 /// A block of `warps` warps, with that much shared memory, for each tile of c.
-inline void launch_tiles(void (*kernel)(TileArgs), const TileArgs& args, int rows, int columns,
-                         int warps, int bytes, const LaunchContext& context) {
+template <class Args>
+void launch_tiles(void (*kernel)(Args), const Args& args, int rows, int columns, int warps,
+                  int bytes, const LaunchContext& context) {
   if (bytes > 48 << 10) {
     allow_shared_memory("matmul", reinterpret_cast<const void*>(kernel), bytes);
   }

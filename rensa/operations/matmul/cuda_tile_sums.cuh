@@ -1,5 +1,5 @@
-// What one warp of the kernels of cuda_tiles.cuh and cuda_panels.cuh does: brings parts of the
-// operands to shared memory, its own or its block's, and adds up a tile of c.
+// What one warp of the kernels of cuda_tiles.cuh, cuda_boxes.cuh and cuda_panels.cuh does: brings
+// parts of the operands to shared memory, its own or its block's, and adds up a tile of c.
 #pragma once
 
 #include "rensa/backend/cuda/tensor_cores.cuh"
@@ -11,10 +11,12 @@ namespace rensa::cuda {
 /// what a warp reads at once lies in different banks.
 template <class T, int kLines, bool kAlongK> struct OperandPart {
   static constexpr bool along_k = kAlongK;
-  static constexpr int kChunk = 16 / static_cast<int>(sizeof(T)), kDepth = 4 * kChunk;
+  static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));
+  static constexpr int kStep = 4 * kChunk, kDepth = kStep;  // kStep: what is added at a time
   static constexpr int kPad = kAlongK ? kChunk : kLines / 8 % 2 == 0 ? 8 : 0;
   static constexpr int kStride = (kAlongK ? kDepth : kLines) + kPad;
   static constexpr int kSize = kStride * (kAlongK ? kLines : kDepth);
+  static constexpr int kEightLines = 8 * kStride;  // from a line to the eighth behind it, along k
 
   static __device__ __forceinline__ int offset(int line, int k) {
     return kAlongK ? line * kStride + k : k * kStride + line;
@@ -55,49 +57,10 @@ template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
 #if RENSA_HAS_TENSOR_CORES
   using T = Stored<E>;
 
+  /// Of parts of the operands.
   __device__ __forceinline__ void add(const T* a, const T* b) {
-    constexpr int kStep = A::kDepth / 2;
-    int lane = threadIdx.x % 32;
-    OperandWords<E> columns[kColumns / 8];
-#pragma unroll
-    for (int j = 0; j < kColumns / 8; ++j) {
-      unsigned words[4];  // two of each half of k
-      if constexpr (B::along_k) {
-        load_matrices(words, b + B::offset(j * 8 + lane % 8, lane / 8 * A::kChunk));
-      } else if constexpr (is_16bit<E>) {
-        load_transposed(words, b + B::offset(j * 8, lane));
-      } else {
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-          words[w] = __float_as_uint(b[B::offset(j * 8 + lane / 4, w * 4 + lane % 4)]);
-        }
-      }
-      columns[j].set(words);
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-      for (int i = 0; i < kRows / 16; ++i) {
-        unsigned words[4];
-        if constexpr (A::along_k) {
-          load_matrices(words,
-                        a + A::offset(i * 16 + lane % 16, half * kStep + lane / 16 * A::kChunk));
-        } else if constexpr (is_16bit<E>) {
-          load_transposed(words, a + A::offset(i * 16 + lane / 8 % 2 * 8,
-                                               half * kStep + lane / 16 * 8 + lane % 8));
-        } else {
-#pragma unroll
-          for (int w = 0; w < 4; ++w) {
-            words[w] = __float_as_uint(
-                a[A::offset(i * 16 + w % 2 * 8 + lane / 4, half * kStep + w / 2 * 4 + lane % 4)]);
-          }
-        }
-        OperandWords<E> rows;
-        rows.set(words);
-#pragma unroll
-        for (int j = 0; j < kColumns / 8; ++j) multiply<E>(sum[i][j], rows, columns[j], half);
-      }
-    }
+#pragma unroll 1
+    for (int k = 0; k < A::kDepth; k += A::kStep) add_step(a, b, k);
   }
 #endif
 
@@ -116,6 +79,53 @@ template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
       }
     }
   }
+
+ private:
+#if RENSA_HAS_TENSOR_CORES
+  __device__ __forceinline__ void add_step(const T* a, const T* b, int k) {
+    int lane = static_cast<int>(threadIdx.x % 32u);
+    OperandWords<E> columns[kColumns / 8];
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j) {
+      unsigned words[4];  // two of each half of k
+      if constexpr (B::along_k) {
+        load_matrices(words, b + B::offset(j * 8 + lane % 8, k + lane / 8 * A::kChunk));
+      } else if constexpr (is_16bit<E>) {
+        load_transposed(words, b + B::offset(j * 8, k + lane));
+      } else {
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          words[w] = __float_as_uint(b[B::offset(j * 8 + lane / 4, k + w * 4 + lane % 4)]);
+        }
+      }
+      columns[j].set(words);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int at = k + half * (A::kStep / 2);
+#pragma unroll
+      for (int i = 0; i < kRows / 16; ++i) {
+        unsigned words[4];
+        if constexpr (A::along_k) {
+          load_matrices(words, a + A::offset(i * 16 + lane % 16, at + lane / 16 * A::kChunk));
+        } else if constexpr (is_16bit<E>) {
+          load_transposed(words,
+                          a + A::offset(i * 16 + lane / 8 % 2 * 8, at + lane / 16 * 8 + lane % 8));
+        } else {
+#pragma unroll
+          for (int w = 0; w < 4; ++w) {
+            words[w] = __float_as_uint(
+                a[A::offset(i * 16 + w % 2 * 8 + lane / 4, at + w / 2 * 4 + lane % 4)]);
+          }
+        }
+        OperandWords<E> rows;
+        rows.set(words);
+#pragma unroll
+        for (int j = 0; j < kColumns / 8; ++j) multiply<E>(sum[i][j], rows, columns[j], half);
+      }
+    }
+  }
+#endif
 };
 
 /// Of floats, by fused multiply-adds: of a warp's 8 x 4 lanes each has kRows / 8 rows and
@@ -129,43 +139,19 @@ template <int kRows, int kColumns, class A, class B> struct TileSums<float, kRow
   // Lines that lie together are one lane's where they are read in one piece, and elsewhere every
   // 8th or 4th is. Columns come in fours.
   static __device__ __forceinline__ int row_of(int i) {
-    int lane_row = static_cast<int>(threadIdx.x) % 32 / 4;
+    int lane_row = static_cast<int>(threadIdx.x % 32u / 4u);
     return A::along_k ? lane_row + 8 * i : lane_row * kTall + i;
   }
   static __device__ __forceinline__ int column_of(int j) {
-    int lane_column = static_cast<int>(threadIdx.x) % 4;
+    int lane_column = static_cast<int>(threadIdx.x % 4u);
     return B::along_k ? lane_column + 4 * j : j / 4 * 16 + lane_column * 4 + j % 4;
   }
 
   __device__ __forceinline__ void add(const float* a, const float* b) {
 #pragma unroll 1  // the code of more would come too late to the processors
-    for (int k = 0; k < A::kDepth; k += 4) {
-      float x[4][kTall], y[4][kWide];
-      if constexpr (A::along_k) {
-#pragma unroll
-        for (int i = 0; i < kTall; ++i) spread(x, i, a + A::offset(row_of(i), k));
-      } else {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) take<kTall>(x[e], a + A::offset(row_of(0), k + e));
-      }
-      if constexpr (B::along_k) {
-#pragma unroll
-        for (int j = 0; j < kWide; ++j) spread(y, j, b + B::offset(column_of(j), k));
-      } else {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-#pragma unroll
-          for (int j = 0; j < kWide; j += 4) take<4>(y[e] + j, b + B::offset(column_of(j), k + e));
-        }
-      }
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-#pragma unroll
-        for (int i = 0; i < kTall; ++i) {
-#pragma unroll
-          for (int j = 0; j < kWide; ++j) sum[i][j] = fmaf(x[e][i], y[e][j], sum[i][j]);
-        }
-      }
+    for (int k = 0; k < A::kDepth; k += 8) {
+      add_four(a, b, k);
+      add_four(a, b, k + 4);
     }
   }
 
@@ -187,6 +173,37 @@ template <int kRows, int kColumns, class A, class B> struct TileSums<float, kRow
   }
 
  private:
+  /// Four of k.
+  __device__ __forceinline__ void add_four(const float* a, const float* b, int k) {
+    float x[4][kTall], y[4][kWide];
+    if constexpr (A::along_k) {
+      const float* rows = a + A::offset(row_of(0), k);
+#pragma unroll
+      for (int i = 0; i < kTall; ++i) spread(x, i, rows + i * A::kEightLines);
+    } else {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) take<kTall>(x[e], a + A::offset(row_of(0), k + e));
+    }
+    if constexpr (B::along_k) {
+      const float* columns[] = {b + B::offset(column_of(0), k), b + B::offset(column_of(1), k)};
+#pragma unroll
+      for (int j = 0; j < kWide; ++j) spread(y, j, columns[j % 2] + j / 2 * B::kEightLines);
+    } else {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+#pragma unroll
+        for (int j = 0; j < kWide; j += 4) take<4>(y[e] + j, b + B::offset(column_of(j), k + e));
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+#pragma unroll
+      for (int i = 0; i < kTall; ++i) {
+#pragma unroll
+        for (int j = 0; j < kWide; ++j) sum[i][j] = fmaf(x[e][i], y[e][j], sum[i][j]);
+      }
+    }
+  }
   /// The W values at `from`, which lie at a multiple of their size.
   template <int W> static __device__ __forceinline__ void take(float* values, const float* from) {
     auto pack = *reinterpret_cast<const Pack<float, W>*>(from);

@@ -19,13 +19,16 @@ struct Size {
 };
 constexpr Size kFloatSizes[] = {{8, 16}, {16, 16}, {16, 32}, {32, 32}};
 constexpr Size kTensorSizes[] = {{16, 8}, {16, 16}, {16, 32}, {32, 32}};
+constexpr Size kBoxSizes[] = {{16, 16}, {16, 32}, {32, 32}};
 
 bool is_half(const PlanKey& key) {
   return key.dtype == Dtype::float16 || key.dtype == Dtype::bfloat16;
 }
 
-/// Of k, what a warp adds at a time.
-std::int64_t depth(const PlanKey& key) { return 64 / itemsize(key.dtype); }
+/// Of k, what a warp has in a part.
+std::int64_t depth(const PlanKey& key, bool boxes) {
+  return (boxes ? kBoxDepthBytes : 64) / itemsize(key.dtype);
+}
 
 /// Whether every line of an operand can be read 16 bytes at a time. `width` is a line's.
 bool has_chunks(const PlanKey& key, PlanKey::Aligned operand, std::int64_t ld, std::int64_t stride,
@@ -57,17 +60,33 @@ bool is_possible(const PlanKey& key, Device device) {
   return key.multiplications() <= static_cast<double>(kLarge) && has_tiles(device);
 }
 
-/// Calls f(size, whether by tensor cores) for each size of tile that fits the key, the smallest
-/// first.
-template <class F> void for_each_size(const PlanKey& key, F&& f) {
-  bool chunks = a_has_chunks(key) && b_has_chunks(key);
-  auto all = [&](const auto& sizes, bool tensor_cores) {
+bool lines_have_chunks(const PlanKey& key) { return a_has_chunks(key) && b_has_chunks(key); }
+
+/// Whether operands may come in boxes.
+bool may_have_boxes(const PlanKey& key, Device device) {
+  std::int64_t a_width = key.a_transposed ? key.m : key.k;
+  std::int64_t b_width = key.b_transposed ? key.k : key.n;
+  return lines_have_chunks(key) && key.a_ld >= a_width && key.b_ld >= b_width && has_boxes(device);
+}
+bool is_rounded(const PlanKey& key) { return is_half(key) || key.tf32; }
+
+/// Calls f(form without warps, the most warps it may have) for each size of tile that fits the key,
+/// the smallest of a kind first.
+template <class F> void for_each_size(const PlanKey& key, Device device, F&& f) {
+  bool chunks = lines_have_chunks(key), rounded = is_rounded(key);
+  auto all = [&](const auto& sizes, bool tensor_cores, bool boxes) {
     for (Size size : sizes) {
-      if (chunks || size.rows * size.columns <= kMaxTileInElements) f(size, tensor_cores);
+      int area = size.rows * size.columns;
+      if (!chunks && area > kMaxTileInElements) continue;
+      f(TileForm{size.rows, size.columns, 0, tensor_cores, boxes}, area >= 1024 ? 8 : 16);
     }
   };
-  if (is_half(key) || key.tf32) all(kTensorSizes, true);
-  if (!is_half(key)) all(kFloatSizes, false);
+  if (rounded) all(kTensorSizes, true, false);
+  if (!is_half(key)) all(kFloatSizes, false, false);
+  // What is no longer than a part is brought by copies as fast.
+  if (!key.a_transposed && key.k > depth(key, true) && may_have_boxes(key, device)) {
+    all(kBoxSizes, rounded, true);
+  }
 }
 
 int attribute(cudaDeviceAttr which, Device device) {
@@ -81,27 +100,64 @@ constexpr TileForm kPanels[] = {{128, 64, 8, true}, {64, 64, 4, true}};
 
 bool takes_panels(const PlanKey& key, TileForm form, Device device) {
   constexpr std::int64_t kMostParts = 8, kNarrow = 32;
-  std::int64_t parts = ceil_div(key.k, depth(key));
+  std::int64_t parts = ceil_div(key.k, depth(key, false));
   std::int64_t bytes = parts * (form.rows + form.columns) * kPanelLineBytes;
-  return (is_half(key) || key.tf32) && a_has_chunks(key) && b_has_chunks(key) &&
-         std::min(key.m, key.n) > kNarrow && parts <= kMostParts && bytes <= most_memory(device);
+  return is_rounded(key) && lines_have_chunks(key) && std::min(key.m, key.n) > kNarrow &&
+         parts <= kMostParts && bytes <= most_memory(device);
 }
 
-int most_warps(Size size) { return size.rows * size.columns >= 1024 ? 8 : 16; }
+std::int64_t tiles_of(const PlanKey& key, std::int64_t rows, std::int64_t columns) {
+  return ceil_div(key.m, rows) * ceil_div(key.n, columns) * key.batch;
+}
+
+/// Whether a block of the form may have the shared memory it takes. GPUs for desktops have half of
+/// what others have.
+bool fits_memory(const PlanKey& key, TileForm form, Device device) {
+  constexpr std::int64_t kCopiedLineBytes = 96;  // of 64 bytes of a line with its pads, at most
+  std::int64_t needed = ceil_div(key.k, depth(key, form.boxes) * form.warps);
+  std::int64_t lines =
+      std::min<std::int64_t>(needed, most_parts(form)) * form.warps * (form.rows + form.columns);
+  std::int64_t bytes = lines * (form.boxes ? kBoxDepthBytes : kCopiedLineBytes);
+  return bytes + 2 * kBoxAlignment <= most_memory(device);
+}
+
+/// Of the forms with or without boxes the first that has a multiprocessor for each block, and
+/// blocks that are done before cuBLASLt's, as far as was measured on an H200.
+std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes) {
+  bool half = is_half(key);
+  std::int64_t most_work = half ? 128 : 256;  // thousands of multiplications of a block
+  if (boxes) most_work = half ? 1024 : key.tf32 ? 800 : 2048;
+  std::optional<TileForm> first;
+  for_each_size(key, device, [&](TileForm form, int most) {
+    std::int64_t area = form.rows * form.columns;
+    // What a gate costs as a pass of its own pays for longer sums.
+    bool long_with_gate = key.gate_follows && area == 1024 && key.k <= 1024;
+    if (first || form.boxes != boxes || tiles_of(key, form.rows, form.columns) > kMultiprocessors ||
+        (half && area > 512) || (area * key.k > most_work << 10 && !long_with_gate)) {
+      return;
+    }
+    std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
+    form.warps = 1;
+    while (form.warps < parts && form.warps < most) form.warps *= 2;
+    if (form.warps > 8 && !fits_memory(key, form, device)) form.warps = 8;
+    if (fits_memory(key, form, device)) first = form;
+  });
+  return first;
+}
 
 }  // namespace
 
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
   std::vector<TileForm> forms;
   if (!is_possible(key, device)) return forms;
-  std::int64_t parts = ceil_div(key.k, depth(key));
-  for_each_size(key, [&](Size size, bool tensor_cores) {
-    int most = most_warps(size);
+  for_each_size(key, device, [&](TileForm form, int most) {
+    std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
     for (int warps = 1; warps <= most; warps *= 2) {
       if (warps >= 2 * parts) break;
       // A warp that has many parts alone is for products of many tiles, which are not these.
       if (4 * warps < parts && warps < std::min(most, 8)) continue;
-      forms.push_back({size.rows, size.columns, static_cast<std::uint8_t>(warps), tensor_cores});
+      form.warps = static_cast<std::uint8_t>(warps);
+      if (fits_memory(key, form, device)) forms.push_back(form);
     }
   });
   for (TileForm form : kPanels) {
@@ -112,36 +168,22 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
 
 std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   if (!is_possible(key, device)) return std::nullopt;
-  // Measured on an H200: as many blocks as there are multiprocessors, and blocks that are done
-  // before cuBLASLt's have their first operands. A long sum for a vector has one row of a tile to
-  // do, and few blocks.
+  // A long sum for a vector has one row of a tile to do, and few blocks.
   constexpr std::int64_t kLongVector = 256;
   if (std::min(key.m, key.n) == 1 && key.k > kLongVector) return std::nullopt;
-  auto tiles_of = [&](std::int64_t rows, std::int64_t columns) {
-    return ceil_div(key.m, rows) * ceil_div(key.n, columns) * key.batch;
-  };
   constexpr std::int64_t kShortest = 64;
-  std::int64_t large = tiles_of(kPanels[0].rows, kPanels[0].columns);
+  std::int64_t large = tiles_of(key, kPanels[0].rows, kPanels[0].columns);
   if (key.tf32 && key.k >= kShortest && large <= kMultiprocessors && 2 * large > kMultiprocessors &&
       takes_panels(key, kPanels[0], device)) {
     return kPanels[0];
   }
-  bool half = is_half(key);
-  std::int64_t most_work = half ? 131072 : 262144;  // multiplications of a block
-  std::optional<TileForm> likely;
-  for_each_size(key, [&](Size size, bool tensor_cores) {
-    std::int64_t tiles = tiles_of(size.rows, size.columns), area = size.rows * size.columns;
-    // What a gate costs as a pass of its own pays for longer sums.
-    bool long_with_gate = key.gate_follows && area == 1024 && key.k <= 1024;
-    if (likely || tiles > kMultiprocessors || (half && area > 512) ||
-        (area * key.k > most_work && !long_with_gate)) {
-      return;
-    }
-    std::int64_t warps = 1, parts = ceil_div(key.k, depth(key));
-    while (warps < parts && warps < most_warps(size)) warps *= 2;
-    likely = {size.rows, size.columns, static_cast<std::uint8_t>(warps), tensor_cores};
-  });
-  return likely;
+  constexpr std::int64_t kLong = 256, kFewBlocks = 48;
+  // Smaller tiles than there are boxes for: by fused multiply-adds many parts of a sum are faster.
+  bool small = !is_half(key) && !key.tf32 && tiles_of(key, 16, 16) < kFewBlocks;
+  if (key.k >= kLong && !small) {
+    if (auto form = first_form(key, device, true)) return form;
+  }
+  return first_form(key, device, false);
 }
 
 int memory_of_one_alone(Device device) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rensa/operations/matmul/cuda_boxes.cuh"
 #include "rensa/operations/matmul/cuda_panels.cuh"
 #include "rensa/operations/matmul/cuda_tile_ends.cuh"
 #include "rensa/operations/matmul/cuda_tile_sums.cuh"
@@ -60,6 +61,8 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
   if (!p.a_settled) bring_a(0, k);
   if (!p.b_settled) bring_b(0, k);
   close_group();
+  TileEnds<T, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
+                                    static_cast<int>(blockDim.x));
 #pragma unroll 1
   for (; k < p.k; k += step) {
     bring_a(1 - part, k + step);
@@ -71,20 +74,10 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     __syncwarp();
     part = 1 - part;
   }
-  TileEnds<T, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
-                                    static_cast<int>(blockDim.x));
   wait_for_copies();
   sums.store(reinterpret_cast<float*>(mine));
   __syncthreads();
-
-#pragma unroll 1
-  for (int row = ends.first_row; row < ends.rows; row += ends.row_step) {
-    int at = row * Warp::Sums::kStride + static_cast<int>(threadIdx.x) % kColumns;
-    const char* from = all + at * sizeof(float);
-    float sum = 0.0f;
-    for (int w = 0; w < warps; ++w) sum += *reinterpret_cast<const float*>(from + w * bytes);
-    ends.store(p, row, sum);
-  }
+  ends.template store_sums<Warp::Sums::kStride>(p, all, bytes, warps);
 #endif
 }
 
@@ -121,10 +114,18 @@ void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& cont
   });
 }
 
+template <class E>
+void launch_in_boxes(const TileArgs& args, TileForm form, const LaunchContext& context) {
+  if (form.rows == 32) launch_boxes<E, 32, 32>(args, form.warps, context);
+  else if (form.columns == 32) launch_boxes<E, 16, 32>(args, form.warps, context);
+  else launch_boxes<E, 16, 16>(args, form.warps, context);
+}
+
 /// By tiles on tensor cores.
 template <class E>
 void launch_tensor_tiles(const TileArgs& args, TileForm form, const LaunchContext& context) {
-  if (form.rows == 128) launch_panels<E, 128, 64>(args, context);
+  if (form.boxes) launch_in_boxes<E>(args, form, context);
+  else if (form.rows == 128) launch_panels<E, 128, 64>(args, context);
   else if (form.rows == 64) launch_panels<E, 64, 64>(args, context);
   else if (form.rows == 32) launch_tile_size<E, 32, 32>(args, form.warps, context);
   else if (form.columns == 8) launch_tile_size<E, 16, 8>(args, form.warps, context);

@@ -27,6 +27,13 @@ inline constexpr int kMaxTileInElements = 256;
 /// short sums.
 inline constexpr int kPanelLineBytes = 80;
 
+/// Bytes along k that a box has (cuda_boxes.cuh), and where boxes begin in shared memory.
+inline constexpr int kBoxDepthBytes = 128, kBoxAlignment = 1024;
+/// How many parts of an operand a warp has in shared memory, at most.
+constexpr int most_parts(TileForm form) {
+  return form.boxes && form.rows * form.columns >= 1024 ? 3 : 2;
+}
+
 /// The forms in which `key` can be computed on the current device, which is `device`; none where
 /// the product is large.
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device);
@@ -45,7 +52,9 @@ int most_memory(Device device);
 void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context);
 void launch_half_tiles(Dtype dtype, const TileArgs& args, TileForm form,
                        const LaunchContext& context);
-/// Whether the device has the kernels: GPUs before Ampere lack what they are made of.
+/// Whether the device has the kernels: GPUs before Ampere lack what they are made of, and those
+/// before Hopper what forms with boxes are.
 bool has_tiles(Device device);
+bool has_boxes(Device device);
 
 }  // namespace rensa::cuda

@@ -8,9 +8,15 @@ bool has_tiles(Device device) {
   return are_compiled_for<80>(device, reinterpret_cast<const void*>(kernel));
 }
 
+bool has_boxes(Device device) {
+  auto kernel = box_kernel<float, 16, 16, true>;
+  return are_compiled_for<90>(device, reinterpret_cast<const void*>(kernel));
+}
+
 void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context) {
   if (form.tensor_cores) return launch_tensor_tiles<Tf32>(args, form, context);
-  if (form.rows == 8) launch_tile_size<float, 8, 16>(args, form.warps, context);
+  if (form.boxes) launch_in_boxes<float>(args, form, context);
+  else if (form.rows == 8) launch_tile_size<float, 8, 16>(args, form.warps, context);
   else if (form.rows == 32) launch_tile_size<float, 32, 32>(args, form.warps, context);
   else if (form.columns == 16) launch_tile_size<float, 16, 16>(args, form.warps, context);
   else launch_tile_size<float, 16, 32>(args, form.warps, context);

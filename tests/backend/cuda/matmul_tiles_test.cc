@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -100,10 +101,12 @@ class MatmulTiles : public ::testing::TestWithParam<Precision> {};
 TEST_P(MatmulTiles, EveryFormIsRight) {
   RENSA_NEEDS_GPUS(1);
   const Precision& precision = GetParam();
-  std::vector<Product> products = {
-      {1, 1, 1},           {5, 3, 7},        {16, 32, 64}, {33, 40, 24, 3},    {64, 64, 64, 2},
-      {31, 17, 129, 3, 1}, {100, 200, 1000}, {8, 256, 40}, {40, 24, 96, 2, 8}, {256, 136, 72, 1, 8},
-      {200, 72, 100}};
+  std::vector<Product> products = {{1, 1, 1},          {5, 3, 7},
+                                   {16, 32, 64},       {33, 40, 24, 3},
+                                   {64, 64, 64, 2},    {31, 17, 129, 3, 1},
+                                   {100, 200, 1000},   {8, 256, 40},
+                                   {40, 24, 96, 2, 8}, {256, 136, 72, 1, 8},
+                                   {200, 72, 100},     {40, 72, 520, 3, 8}};
   std::size_t forms = 0;
   for (const Product& p : products) {
     if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
@@ -116,9 +119,10 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
       double tolerance = 2 * precision.unit * std::sqrt(static_cast<double>(p.k + 1));
       for (cuda::TileForm form : cuda::tile_forms(o.key, gpu())) {
         ++forms;
-        std::string what = fmt::format("{} of ({}, {}, {}) {} {} pad {}, {} x {} by {} warps {}",
-                                       p.batch, p.m, p.n, p.k, a_transposed, b_transposed, p.pad,
-                                       form.rows, form.columns, form.warps, form.tensor_cores);
+        std::string what =
+            fmt::format("{} of ({}, {}, {}) {} {} pad {}, {} x {} by {} warps {} {}", p.batch, p.m,
+                        p.n, p.k, a_transposed, b_transposed, p.pad, form.rows, form.columns,
+                        form.warps, form.tensor_cores, form.boxes);
         Array plain = run(o, form, Activation::none, false, 1);
         auto error = [&](const Array& got, const Array& want) {
           return xp::abs(got.to(cpu()).astype(float64) - want).max().item<double>();
@@ -161,7 +165,7 @@ TEST(MatmulTiles, NoneForWhatTheyCannotDo) {
     EXPECT_FALSE(cuda::likely_tile_form(other, gpu()));
   }
   // A large product has forms that are worth a try, but none is likely.
-  key.m = key.n = 512, key.k = 1024;
+  key.m = key.n = 512, key.a_ld = key.k = 1024;
   EXPECT_FALSE(cuda::tile_forms(key, gpu()).empty());
   EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
 }
@@ -169,7 +173,7 @@ TEST(MatmulTiles, NoneForWhatTheyCannotDo) {
 // They take relu's gradient with them, which another kernel has behind it.
 TEST(MatmulTiles, LikelyForLongerSumsBeforeAGate) {
   RENSA_NEEDS_GPUS(1);
-  cuda::PlanKey key = operands({100, 1000, 1000}, kPrecisions[0], false, false).key;
+  cuda::PlanKey key = operands({100, 1000, 1000}, kPrecisions[1], false, false).key;
   if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
   EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
   key.gate_follows = true;
@@ -177,6 +181,55 @@ TEST(MatmulTiles, LikelyForLongerSumsBeforeAGate) {
   EXPECT_EQ(cuda::likely_tile_form(key, gpu())->rows, 32);
   key.m = 1024;
   EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
+}
+
+bool any_boxes(const cuda::PlanKey& key) {
+  std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
+  return std::any_of(forms.begin(), forms.end(), [](cuda::TileForm form) { return form.boxes; });
+}
+
+TEST(MatmulTiles, BoxesForOperandsThatHaveThem) {
+  RENSA_NEEDS_GPUS(1);
+  cuda::PlanKey key = operands({64, 1000, 512}, kPrecisions[0], false, false).key;
+  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
+  EXPECT_TRUE(any_boxes(key));
+  ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
+  EXPECT_TRUE(cuda::likely_tile_form(key, gpu())->boxes);
+  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
+           [](cuda::PlanKey& k) {
+             k.aligned &= static_cast<std::uint8_t>(~cuda::PlanKey::aligned_a);
+           },
+           [](cuda::PlanKey& k) { k.a_transposed = true; }, [](cuda::PlanKey& k) { k.b_ld = 1002; },
+           [](cuda::PlanKey& k) { k.a_ld = 0; }, [](cuda::PlanKey& k) { k.k = 32; }}) {
+    cuda::PlanKey other = key;
+    change(other);
+    EXPECT_FALSE(any_boxes(other));
+  }
+}
+
+// Matrices that lie between each other's lines, as the heads of attention do; one for all of a
+// batch; and lines of a matrix of boxes that is not whole.
+TEST_P(MatmulTiles, BoxesOfAnyBatch) {
+  RENSA_NEEDS_GPUS(1);
+  const Precision& precision = GetParam();
+  constexpr std::int64_t kBatch = 3, kM = 33, kN = 40, kK = 136;
+  Array x = xp::random::uniform(-1, 1, {kM, kBatch, kK}, float32, gpu()).astype(precision.dtype);
+  for (bool shared : {false, true}) {
+    Operands o = operands({kM, kN, kK, kBatch}, precision, false, true);
+    o.a = x.swapaxes(0, 1);
+    o.key.a_ld = kBatch * kK, o.key.a_stride = kK;
+    if (shared) {
+      o.b = xp::broadcast_to(o.b[{Slice(0, 1)}], {kBatch, kK, kN});
+      o.key.b_stride = 0;
+    }
+    Array exact = xp::matmul(o.a.to(cpu()).astype(float64), o.b.to(cpu()).astype(float64));
+    for (cuda::TileForm form : cuda::tile_forms(o.key, gpu())) {
+      Array got = run(o, form, Activation::none, false, 1).to(cpu()).astype(float64);
+      EXPECT_LE(xp::abs(got - exact).max().item<double>(), 30 * precision.unit)
+          << static_cast<int>(form.rows) << " x " << static_cast<int>(form.columns) << " "
+          << form.boxes;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, MatmulTiles, ::testing::ValuesIn(kPrecisions),

@@ -1,0 +1,161 @@
+// Products by tiles, as those of cuda_tiles.cuh, of which each warp has its parts of the operands
+// brought in boxes: the GPU does so faster than threads do by copies of 16 bytes.
+#pragma once
+
+#include <utility>
+
+#include "rensa/backend/cuda/boxes.cuh"
+#include "rensa/operations/matmul/cuda_tile_ends.cuh"
+#include "rensa/operations/matmul/cuda_tile_sums.cuh"
+
+namespace rensa::cuda {
+
+struct BoxArgs : TileArgs {
+  CUtensorMap a_map, b_map;
+};
+
+/// Part of an operand in shared memory, as OperandPart: a box whose inner side is k where kAlongK.
+template <class T, int kLines, bool kAlongK> struct OperandBox {
+  static constexpr bool along_k = kAlongK;
+  static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));
+  static constexpr int kStep = 4 * kChunk, kDepth = kBoxDepthBytes / static_cast<int>(sizeof(T));
+  using Place = std::conditional_t<kAlongK, Box<T, kDepth, kLines>, Box<T, kLines, kDepth>>;
+  static constexpr int kSize = Place::kSize, kEightLines = 8 * kDepth;
+
+  static __device__ __forceinline__ int offset(int line, int k) {
+    return kAlongK ? Place::offset(k, line) : Place::offset(line, k);
+  }
+#if RENSA_HAS_BOXES
+  static __device__ __forceinline__ void bring(T* part, const CUtensorMap& map, int line, int k,
+                                               int batch, BoxBarrier& barrier) {
+    bring_box(part, map, kAlongK ? k : line, kAlongK ? line : k, batch, barrier);
+  }
+#endif
+  /// Of `lines` lines.
+  static CUtensorMap map(const TileArgs& args, const void* data, std::int64_t lines,
+                         std::int64_t ld, std::int64_t batch_stride) {
+    std::int64_t width = args.k;
+    if (!kAlongK) std::swap(width, lines);
+    BatchOfMatrices x{data, dtype_of<T>, width, lines, args.batch, ld, batch_stride};
+    return tensor_map("matmul", x, Place::kInner, Place::kOuter);
+  }
+};
+
+/// The shared memory of one warp: a few parts of each operand, which are all under way at the
+/// begin, and then its sums.
+template <class E, int kRows, int kColumns, bool kBAlongK> struct BoxWarp {
+  using T = Stored<E>;
+  using A = OperandBox<T, kRows, true>;
+  using B = OperandBox<T, kColumns, kBAlongK>;
+  using Sums = TileSums<E, kRows, kColumns, A, B>;
+  static constexpr int kMostParts = most_parts({kRows, kColumns, 1, false, true});
+  static constexpr int kPartSize = A::kSize + B::kSize;
+  static constexpr int kPartBytes = kPartSize * static_cast<int>(sizeof(T));
+  static_assert(kRows * kBoxDepthBytes % kBoxAlignment == 0);
+  static_assert(kColumns * kBoxDepthBytes % kBoxAlignment == 0);
+  static_assert(kRows * Sums::kStride * sizeof(float) <= kPartBytes);
+
+  /// How many of them.
+  RENSA_FN static int parts(int k, int warps) {
+    int depth = warps * A::kDepth, all = (k + depth - 1) / depth;
+    return all < kMostParts ? all : kMostParts;
+  }
+};
+
+template <class E, int kRows, int kColumns, bool kBAlongK>
+__global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
+    box_kernel(const __grid_constant__ BoxArgs p) {
+#if RENSA_HAS_BOXES
+  using Warp = BoxWarp<E, kRows, kColumns, kBAlongK>;
+  using A = typename Warp::A;
+  using B = typename Warp::B;
+  using T = typename Warp::T;
+  extern __shared__ uint4 tile_memory[];
+  __shared__ BoxBarrier barriers[16 * Warp::kMostParts];
+  int warps = static_cast<int>(blockDim.x) / 32, warp = static_cast<int>(threadIdx.x) / 32;
+  int parts = Warp::parts(p.k, warps);
+  char* all = reinterpret_cast<char*>(tile_memory);
+  all += -shared_address(all) % kBoxAlignment;
+  // The first parts of all warps, and later their sums, lie together.
+  auto part_of_a = [&](int part) {
+    return reinterpret_cast<T*>(all + (part * warps + warp) * Warp::kPartBytes);
+  };
+  BoxBarrier* there = barriers + warp * Warp::kMostParts;
+  int row0 = static_cast<int>(blockIdx.y) * kRows,
+      column0 = static_cast<int>(blockIdx.x) * kColumns;
+  int a_batch = p.a_batch ? static_cast<int>(blockIdx.z) : 0;
+  int b_batch = p.b_batch ? static_cast<int>(blockIdx.z) : 0;
+  auto bring_a = [&](int part, int k) {
+    A::bring(part_of_a(part), p.a_map, row0, k, a_batch, there[part]);
+  };
+  auto bring_b = [&](int part, int k) {
+    B::bring(part_of_a(part) + A::kSize, p.b_map, column0, k, b_batch, there[part]);
+  };
+  int k = warp * A::kDepth, step = warps * A::kDepth;
+  bool leads = threadIdx.x % 32 == 0;
+  auto bring_settled = [&](bool settled) {
+#pragma unroll
+    for (int part = 0; part < Warp::kMostParts; ++part) {
+      if (part >= parts || k + part * step >= p.k) break;
+      if (p.a_settled == settled) bring_a(part, k + part * step);
+      if (p.b_settled == settled) bring_b(part, k + part * step);
+    }
+  };
+  if (leads) {
+    prefetch_map(p.a_map);
+    prefetch_map(p.b_map);
+#pragma unroll 1
+    for (int part = 0; part < parts; ++part) there[part].init();
+    open_barriers();
+#pragma unroll 1
+    for (int part = 0; part < parts && k + part * step < p.k; ++part) {
+      there[part].expect(Warp::kPartBytes);
+    }
+    bring_settled(true);
+  }
+  __syncwarp();
+  wait_for_previous();
+  if (leads) bring_settled(false);
+  TileEnds<T, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
+                                    static_cast<int>(blockDim.x));
+  typename Warp::Sums sums;
+  int part = 0, parity = 0;
+#pragma unroll 1
+  for (; k < p.k; k += step) {
+    there[part].wait(parity);
+    const T* a = part_of_a(part);
+    sums.add(a, a + A::kSize);
+    __syncwarp();
+    int next = k + parts * step;
+    if (leads && next < p.k) {
+      there[part].expect(Warp::kPartBytes);
+      bring_a(part, next);
+      bring_b(part, next);
+    }
+    if (++part == parts) {
+      part = 0;
+      parity = 1 - parity;
+    }
+  }
+  sums.store(reinterpret_cast<float*>(part_of_a(0)));
+  __syncthreads();
+  ends.template store_sums<Warp::Sums::kStride>(p, all, Warp::kPartBytes, warps);
+#endif
+}
+
+/// By tiles of kRows x kColumns. a lies along k, and both operands come in chunks.
+template <class E, int kRows, int kColumns>
+void launch_boxes(const TileArgs& args, int warps, const LaunchContext& context) {
+  auto by = [&]<bool kBAlongK>() {
+    using Warp = BoxWarp<E, kRows, kColumns, kBAlongK>;
+    BoxArgs boxes{args, Warp::A::map(args, args.a, args.m, args.a_ld, args.a_batch),
+                  Warp::B::map(args, args.b, args.n, args.b_ld, args.b_batch)};
+    int bytes = warps * Warp::parts(args.k, warps) * Warp::kPartBytes + kBoxAlignment;
+    launch_tiles(box_kernel<E, kRows, kColumns, kBAlongK>, boxes, kRows, kColumns, warps, bytes,
+                 context);
+  };
+  if (args.b_along_k) by.template operator()<true>();
+  else by.template operator()<false>();
+}
+
+}  // namespace rensa::cuda
