@@ -73,8 +73,11 @@ class GpuModule {
   KernelAttributes attributes(const void* function, Device device) const;
   /// Throws CudaError for a value that the device does not take.
   void set_attribute(const void* function, Device device, KernelAttribute which, int value) const;
-  /// Lets a kernel have that much dynamic shared memory on `device`. Throws ValueError, CudaError.
+  /// Lets launches of a kernel have that much dynamic shared memory on `device`. The first takes
+  /// nothing from what they may have already, which another thread may be about to use. Both throw
+  /// ValueError, CudaError.
   void allow_shared_bytes(const void* function, Device device, unsigned bytes) const;
+  void set_shared_bytes(const void* function, Device device, unsigned bytes) const;
   /// Blocks of `threads` and so much dynamic shared memory that a multiprocessor runs at once.
   int max_active_blocks(const void* function, Device device, int threads, unsigned bytes) const;
 

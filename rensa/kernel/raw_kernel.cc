@@ -190,7 +190,7 @@ void RawKernel::set_max_dynamic_shared_size_bytes(int bytes) const {
 void RawKernel::set_max_dynamic_shared_size_bytes(int bytes, Device device) const {
   if (bytes < 0) throw ValueError(fmt::format("{}: {} bytes of shared memory", name_, bytes));
   Found found = module_.impl_->find(name_, device);
-  found.module->allow_shared_bytes(found.function, device, static_cast<unsigned>(bytes));
+  found.module->set_shared_bytes(found.function, device, static_cast<unsigned>(bytes));
 }
 
 void RawKernel::set_preferred_shared_memory_carveout(int percent) const {

@@ -134,6 +134,18 @@ TEST(RawKernel, AttributesAndOccupancy) {
   EXPECT_THROW(staged.set_preferred_shared_memory_carveout(101), ValueError);
 }
 
+// A limit that a launch lowered could be one that another thread's launch counts on.
+TEST(RawKernel, LaunchesRaiseTheLimitOfSharedMemoryAlone) {
+  RENSA_NEEDS_GPUS(1);
+  RawKernel staged = RawModule(kGlobals).get_function("staged");
+  Array out = xp::zeros({64}, float32, gpu());
+  for (unsigned bytes : {64u << 10, 50u << 10, 1u << 10}) {
+    staged.launch({1}, {64}, {KernelInput(out)}, bytes);
+    EXPECT_EQ(staged.attributes(gpu()).max_dynamic_shared_size_bytes, 64 << 10);
+  }
+  EXPECT_EQ(out[0].item<float>(), 1.0f);
+}
+
 // A barrier over the grid, which hangs unless all blocks run at once.
 TEST(RawKernel, CooperativeBlocksRunAtOnce) {
   RENSA_NEEDS_GPUS(1);

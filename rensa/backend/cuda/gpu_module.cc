@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <mutex>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/backend/cuda/driver.h"
@@ -198,6 +199,7 @@ struct GpuModule::Impl {
   std::string image;  // the driver reads it as it loads kernels
   std::vector<std::pair<std::string, std::string>> names;
   CUlibrary library = nullptr;
+  std::mutex limits;  // held while a kernel's limit is asked for and raised
 
   /// What `name` is called in the image.
   const std::string& symbol(const std::string& name) const {
@@ -211,6 +213,13 @@ namespace {
 
 CUkernel as_kernel(const void* function) {
   return static_cast<CUkernel>(const_cast<void*>(function));
+}
+
+int kernel_attribute(const void* function, Device device, CUfunction_attribute which) {
+  int value = 0;
+  check_driver("attributes of a kernel",
+               driver().kernel_get_attribute(&value, which, as_kernel(function), device.index));
+  return value;
 }
 
 }  // namespace
@@ -245,12 +254,7 @@ const void* GpuModule::function(const std::string& name) const {
 }
 
 KernelAttributes GpuModule::attributes(const void* function, Device device) const {
-  auto get = [&](CUfunction_attribute which) {
-    int value = 0;
-    check_driver("attributes of a kernel",
-                 driver().kernel_get_attribute(&value, which, as_kernel(function), device.index));
-    return value;
-  };
+  auto get = [&](CUfunction_attribute which) { return kernel_attribute(function, device, which); };
   KernelAttributes a;
   a.max_threads_per_block = get(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   a.num_regs = get(CU_FUNC_ATTRIBUTE_NUM_REGS);
@@ -278,6 +282,12 @@ void GpuModule::set_attribute(const void* function, Device device, KernelAttribu
 }
 
 void GpuModule::allow_shared_bytes(const void* function, Device device, unsigned bytes) const {
+  std::lock_guard lock(impl_->limits);
+  int allowed = kernel_attribute(function, device, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  if (static_cast<unsigned>(allowed) < bytes) set_shared_bytes(function, device, bytes);
+}
+
+void GpuModule::set_shared_bytes(const void* function, Device device, unsigned bytes) const {
   int most = 0;
   RENSA_CUDA_CALL(
       cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));

@@ -7,7 +7,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <type_traits>
+#include <utility>
 
 #include "rensa/backend/cuda/check.h"
 #include "rensa/core/axes.h"
@@ -59,11 +61,25 @@ static inline void launch_address(const char* operation, const LaunchContext& co
   RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, args));
 }
 
-/// Lets a launch give each block of `kernel` that much shared memory; 48 KiB, with what the kernel
-/// has of its own, are free to all.
-static inline void allow_shared_memory(const char* operation, const void* kernel, int bytes) {
-  RENSA_CUDA_CHECK(
-      operation, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+/// Lets launches on `device`, the current one, give each block of `kernel` all the shared memory
+/// that a block there may have; 48 KiB, with what the kernel has of its own, are free to all. Never
+/// less than all: the limit is the kernel's, and another thread may be about to launch it with
+/// more. Multiprocessors then have all the shared memory they can have, so that blocks of other
+/// kernels find room beside.
+static inline void allow_shared_memory(const char* operation, Device device, const void* kernel) {
+  thread_local std::set<std::pair<int, const void*>> allowed;
+  if (!allowed.insert({device.index, kernel}).second) return;
+  cudaFuncAttributes of_kernel{};
+  int most = 0;
+  RENSA_CUDA_CHECK(operation, cudaFuncGetAttributes(&of_kernel, kernel));
+  RENSA_CUDA_CHECK(operation, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                                     device.index));
+  auto set = [&](cudaFuncAttribute attribute, int value) {
+    RENSA_CUDA_CHECK(operation, cudaFuncSetAttribute(kernel, attribute, value));
+  };
+  set(cudaFuncAttributeMaxDynamicSharedMemorySize,
+      most - static_cast<int>(of_kernel.sharedSizeBytes));
+  set(cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
 }
 
 /// Queues `kernel(args)`; every kernel here takes one struct by value, and calls

@@ -26,6 +26,7 @@ void GpuModule::set_attribute(const void*, Device, KernelAttribute, int) const {
 int GpuModule::max_active_blocks(const void*, Device, int, unsigned) const { absent(); }
 GpuModule::Global GpuModule::global(const std::string&, Device) const { absent(); }
 void GpuModule::allow_shared_bytes(const void*, Device, unsigned) const { absent(); }
+void GpuModule::set_shared_bytes(const void*, Device, unsigned) const { absent(); }
 
 }  // namespace cuda
 

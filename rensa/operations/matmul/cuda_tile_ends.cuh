@@ -69,7 +69,7 @@ template <class Args>
 void launch_tiles(void (*kernel)(Args), const Args& args, int rows, int columns, int warps,
                   int bytes, const LaunchContext& context) {
   if (bytes > 48 << 10) {
-    allow_shared_memory("matmul", reinterpret_cast<const void*>(kernel), bytes);
+    allow_shared_memory("matmul", context.device, reinterpret_cast<const void*>(kernel));
   }
   dim3 grid(static_cast<unsigned>(ceil_div(args.n, columns)),
             static_cast<unsigned>(ceil_div(args.m, rows)), static_cast<unsigned>(args.batch));

@@ -255,7 +255,7 @@ template <class V, class F> static RowWave scan_row_wave(const char* name, Devic
       name, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
   if (most >= kTileBytes + kStaticBytes) {
     wave.shared_bytes = kTileBytes;
-    allow_shared_memory(name, reinterpret_cast<const void*>(scan_row<V, F>), kTileBytes);
+    allow_shared_memory(name, device, reinterpret_cast<const void*>(scan_row<V, F>));
   }
   RENSA_CUDA_CHECK(
       name, cudaOccupancyMaxActiveBlocksPerMultiprocessor(

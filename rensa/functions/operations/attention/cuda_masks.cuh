@@ -113,7 +113,7 @@ static void launch_with_memory(const char* operation, const LaunchContext& conte
                                void (*kernel)(Args), std::int64_t grid, int block, int bytes,
                                const Args& args) {
   if (grid == 0) return;
-  allow_shared_memory(operation, reinterpret_cast<const void*>(kernel), bytes);
+  allow_shared_memory(operation, context.device, reinterpret_cast<const void*>(kernel));
   launch_kernel(operation, context, kernel, grid, block, args, static_cast<std::size_t>(bytes));
 }
 

@@ -223,8 +223,7 @@ template <operations::RecurrentCell cell>
 void follow(const char* name, const LaunchContext& context, const TeamArgs& args,
             const RecurrentTeams& plan) {
   auto kernel = follow_in_team<RecurrentUnit<cell>>;
-  allow_shared_memory(name, reinterpret_cast<const void*>(kernel),
-                      static_cast<int>(plan.shared_bytes));
+  allow_shared_memory(name, context.device, reinterpret_cast<const void*>(kernel));
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(plan.blocks),
                         static_cast<unsigned>(plan.teams * args.layer.directions));
