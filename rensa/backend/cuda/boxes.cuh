@@ -17,19 +17,24 @@
 namespace rensa::cuda {
 
 /// A box of `Inner` elements along memory and `Outer` lines, in shared memory from a multiple of
-/// kAlignment bytes on. The 16-byte chunks of a line change places with each other, by the line's
-/// number, such that chunks in one place of eight lines lie in different banks (CUDA's swizzle).
+/// kBoxAlignment bytes on. In lines of up to 128 bytes the 16-byte chunks change places with each
+/// other, by the line's number, such that chunks in one place of eight lines lie in different banks
+/// (CUDA's swizzle).
 template <class T, int Inner, int Outer> struct Box {
-  static constexpr int kInner = Inner, kOuter = Outer, kAlignment = 1024;
+  static constexpr int kInner = Inner, kOuter = Outer;
   static constexpr int kBytes = Inner * static_cast<int>(sizeof(T)), kSize = Inner * Outer;
-  static_assert(kBytes == 32 || kBytes == 64 || kBytes == 128);
+  static_assert(kBytes == 32 || kBytes == 64 || kBytes % 128 == 0);
 
   /// Where an element lies, in elements from the box's first.
   static __device__ __forceinline__ int offset(int inner, int outer) {
     constexpr unsigned kChunk = 16 / sizeof(T);
     auto i = static_cast<unsigned>(inner), o = static_cast<unsigned>(outer);
-    unsigned moved = o / (128 / kBytes) % (kBytes / 16);
-    return static_cast<int>(o * kInner + ((i / kChunk) ^ moved) * kChunk + i % kChunk);
+    if constexpr (kBytes > 128) {
+      return static_cast<int>(o * kInner + i);
+    } else {
+      unsigned moved = o / (128 / kBytes) % (kBytes / 16);
+      return static_cast<int>(o * kInner + ((i / kChunk) ^ moved) * kChunk + i % kChunk);
+    }
   }
 };
 
@@ -49,19 +54,21 @@ class BoxBarrier {
                  "r"(bytes)
                  : "memory");
   }
-  /// Waits for the end of a round, of which `parity` is 0 for the first, 1 for the second, and so
-  /// on in turns.
+  /// Whether a round is over, of which `parity` is 0 for the first, 1 for the second, and so on in
+  /// turns; may wait for that a little.
+  __device__ __forceinline__ bool is_over(int parity) {
+    unsigned over;
+    asm volatile(
+        "{\n.reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(over)
+        : "r"(address()), "r"(parity)
+        : "memory");
+    return over != 0;
+  }
   __device__ __forceinline__ void wait(int parity) {
-    unsigned over = 0;
-    while (!over) {
-      asm volatile(
-          "{\n.reg .pred p;\n"
-          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-          "selp.u32 %0, 1, 0, p;\n}"
-          : "=r"(over)
-          : "r"(address()), "r"(parity)
-          : "memory");
-    }
+    while (!is_over(parity)) {}
   }
   __device__ __forceinline__ unsigned address() { return shared_address(&word_); }
 

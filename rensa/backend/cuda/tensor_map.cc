@@ -16,6 +16,7 @@ CUtensorMapDataType type_of(Dtype dtype) {
 }
 
 CUtensorMapSwizzle swizzle_of(std::int64_t bytes) {
+  if (bytes > 128) return CU_TENSOR_MAP_SWIZZLE_NONE;
   if (bytes == 32) return CU_TENSOR_MAP_SWIZZLE_32B;
   return bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B;
 }

@@ -17,9 +17,12 @@ struct BatchOfMatrices {
   std::int64_t line_stride, batch_stride;  // of multiples of 16 bytes; the last of 0: one matrix
 };
 
+/// Bytes at a multiple of which a box begins in shared memory.
+inline constexpr int kBoxAlignment = 1024;
+
 /// The map by which boxes of `box_width` x `box_lines` elements of it are brought, as boxes.cuh
-/// says (CUDA's cuTensorMapEncodeTiled); a box's line has 32, 64 or 128 bytes. Throws CudaError,
-/// with `operation`, where the driver refuses.
+/// says (CUDA's cuTensorMapEncodeTiled); a box's line has 32, 64 or a multiple of 128 bytes. Throws
+/// CudaError, with `operation`, where the driver refuses.
 CUtensorMap tensor_map(const char* operation, const BatchOfMatrices& x, int box_width,
                        int box_lines);
 

@@ -41,24 +41,21 @@ template <class T, int kLines, bool kAlongK> struct OperandBox {
   }
 };
 
-/// The shared memory of one warp: a few parts of each operand, which are all under way at the
-/// begin, and then its sums.
+/// The shared memory of one warp: two parts of each operand (one where a warp has no more), and
+/// then its sums.
 template <class E, int kRows, int kColumns, bool kBAlongK> struct BoxWarp {
   using T = Stored<E>;
   using A = OperandBox<T, kRows, true>;
   using B = OperandBox<T, kColumns, kBAlongK>;
   using Sums = TileSums<E, kRows, kColumns, A, B>;
-  static constexpr int kMostParts = most_parts({kRows, kColumns, 1, false, true});
   static constexpr int kPartSize = A::kSize + B::kSize;
   static constexpr int kPartBytes = kPartSize * static_cast<int>(sizeof(T));
   static_assert(kRows * kBoxDepthBytes % kBoxAlignment == 0);
   static_assert(kColumns * kBoxDepthBytes % kBoxAlignment == 0);
   static_assert(kRows * Sums::kStride * sizeof(float) <= kPartBytes);
 
-  /// How many of them.
-  RENSA_FN static int parts(int k, int warps) {
-    int depth = warps * A::kDepth, all = (k + depth - 1) / depth;
-    return all < kMostParts ? all : kMostParts;
+  static int bytes(int k, int warps) {
+    return k > warps * A::kDepth ? kWarpParts * kPartBytes : kPartBytes;
   }
 };
 
@@ -71,16 +68,15 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
   using B = typename Warp::B;
   using T = typename Warp::T;
   extern __shared__ uint4 tile_memory[];
-  __shared__ BoxBarrier barriers[16 * Warp::kMostParts];
+  __shared__ BoxBarrier barriers[16][kWarpParts];
   int warps = static_cast<int>(blockDim.x) / 32, warp = static_cast<int>(threadIdx.x) / 32;
-  int parts = Warp::parts(p.k, warps);
   char* all = reinterpret_cast<char*>(tile_memory);
   all += -shared_address(all) % kBoxAlignment;
   // The first parts of all warps, and later their sums, lie together.
   auto part_of_a = [&](int part) {
     return reinterpret_cast<T*>(all + (part * warps + warp) * Warp::kPartBytes);
   };
-  BoxBarrier* there = barriers + warp * Warp::kMostParts;
+  BoxBarrier* there = barriers[warp];
   int row0 = static_cast<int>(blockIdx.y) * kRows,
       column0 = static_cast<int>(blockIdx.x) * kColumns;
   int a_batch = p.a_batch ? static_cast<int>(blockIdx.z) : 0;
@@ -93,29 +89,32 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
   };
   int k = warp * A::kDepth, step = warps * A::kDepth;
   bool leads = threadIdx.x % 32 == 0;
-  auto bring_settled = [&](bool settled) {
-#pragma unroll
-    for (int part = 0; part < Warp::kMostParts; ++part) {
-      if (part >= parts || k + part * step >= p.k) break;
-      if (p.a_settled == settled) bring_a(part, k + part * step);
-      if (p.b_settled == settled) bring_b(part, k + part * step);
-    }
+  // The first part before the second, so that it is there soon.
+  auto bring_first = [&](bool settled) {
+    if (k >= p.k) return;
+    if (p.a_settled == settled) bring_a(0, k);
+    if (p.b_settled == settled) bring_b(0, k);
   };
   if (leads) {
     prefetch_map(p.a_map);
     prefetch_map(p.b_map);
-#pragma unroll 1
-    for (int part = 0; part < parts; ++part) there[part].init();
+    there[0].init();
+    there[1].init();
     open_barriers();
-#pragma unroll 1
-    for (int part = 0; part < parts && k + part * step < p.k; ++part) {
-      there[part].expect(Warp::kPartBytes);
-    }
-    bring_settled(true);
+    if (k < p.k) there[0].expect(Warp::kPartBytes);
+    bring_first(true);
   }
   __syncwarp();
   wait_for_previous();
-  if (leads) bring_settled(false);
+  auto bring = [&](int part, int k) {
+    there[part].expect(Warp::kPartBytes);
+    bring_a(part, k);
+    bring_b(part, k);
+  };
+  if (leads) {
+    bring_first(false);
+    if (k + step < p.k) bring(1, k + step);
+  }
   TileEnds<T, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
                                     static_cast<int>(blockDim.x));
   typename Warp::Sums sums;
@@ -123,19 +122,14 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
 #pragma unroll 1
   for (; k < p.k; k += step) {
     there[part].wait(parity);
+    __syncwarp();
     const T* a = part_of_a(part);
     sums.add(a, a + A::kSize);
     __syncwarp();
-    int next = k + parts * step;
-    if (leads && next < p.k) {
-      there[part].expect(Warp::kPartBytes);
-      bring_a(part, next);
-      bring_b(part, next);
-    }
-    if (++part == parts) {
-      part = 0;
-      parity = 1 - parity;
-    }
+    int next = k + kWarpParts * step;
+    if (leads && next < p.k) bring(part, next);
+    if (part == 1) parity = 1 - parity;
+    part = 1 - part;
   }
   sums.store(reinterpret_cast<float*>(part_of_a(0)));
   __syncthreads();
@@ -150,7 +144,7 @@ void launch_boxes(const TileArgs& args, int warps, const LaunchContext& context)
     using Warp = BoxWarp<E, kRows, kColumns, kBAlongK>;
     BoxArgs boxes{args, Warp::A::map(args, args.a, args.m, args.a_ld, args.a_batch),
                   Warp::B::map(args, args.b, args.n, args.b_ld, args.b_batch)};
-    int bytes = warps * Warp::parts(args.k, warps) * Warp::kPartBytes + kBoxAlignment;
+    int bytes = warps * Warp::bytes(args.k, warps) + kBoxAlignment;
     launch_tiles(box_kernel<E, kRows, kColumns, kBAlongK>, boxes, kRows, kColumns, warps, bytes,
                  context);
   };

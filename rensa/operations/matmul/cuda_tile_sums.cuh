@@ -128,6 +128,22 @@ template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
 #endif
 };
 
+/// How a warp's lanes are kRows x (32 / kRows). Lanes whose numbers differ by 1 are in one row,
+/// those whose numbers differ by 2 in one column: where all of 16 lanes read the same as one
+/// neighbour, their reads of 16 bytes take one turn of shared memory, and otherwise two (seen on
+/// Hopper).
+template <int kRows> struct Lanes {
+  static_assert(kRows == 4 || kRows == 8);
+  static __device__ __forceinline__ int row() {
+    int lane = static_cast<int>(threadIdx.x % 32u);
+    return (lane >> 1 & 1) | (kRows == 4 ? lane >> 4 : lane >> 3) << 1;
+  }
+  static __device__ __forceinline__ int column() {
+    int lane = static_cast<int>(threadIdx.x % 32u);
+    return (lane & 1) | (lane >> 2 & (kRows == 4 ? 3 : 1)) << 1;
+  }
+};
+
 /// Of floats, by fused multiply-adds: of a warp's 8 x 4 lanes each has kRows / 8 rows and
 /// kColumns / 4 columns.
 template <int kRows, int kColumns, class A, class B> struct TileSums<float, kRows, kColumns, A, B> {
@@ -139,11 +155,11 @@ template <int kRows, int kColumns, class A, class B> struct TileSums<float, kRow
   // Lines that lie together are one lane's where they are read in one piece, and elsewhere every
   // 8th or 4th is. Columns come in fours.
   static __device__ __forceinline__ int row_of(int i) {
-    int lane_row = static_cast<int>(threadIdx.x % 32u / 4u);
+    int lane_row = Lanes<8>::row();
     return A::along_k ? lane_row + 8 * i : lane_row * kTall + i;
   }
   static __device__ __forceinline__ int column_of(int j) {
-    int lane_column = static_cast<int>(threadIdx.x % 4u);
+    int lane_column = Lanes<8>::column();
     return B::along_k ? lane_column + 4 * j : j / 4 * 16 + lane_column * 4 + j % 4;
   }
 
@@ -198,9 +214,12 @@ template <int kRows, int kColumns, class A, class B> struct TileSums<float, kRow
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
 #pragma unroll
-      for (int i = 0; i < kTall; ++i) {
+      for (int j = 0; j < kWide; ++j) {
 #pragma unroll
-        for (int j = 0; j < kWide; ++j) sum[i][j] = fmaf(x[e][i], y[e][j], sum[i][j]);
+        for (int step = 0; step < kTall; ++step) {
+          int i = j % 2 ? kTall - 1 - step : step;
+          sum[i][j] = fmaf(x[e][i], y[e][j], sum[i][j]);
+        }
       }
     }
   }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "rensa/backend/cuda/check.h"
+#include "rensa/backend/cuda/tensor_map.h"
 #include "rensa/core/integers.h"
 #include "rensa/portable/launch_plan.h"
 
@@ -36,13 +37,13 @@ bool has_chunks(const PlanKey& key, PlanKey::Aligned operand, std::int64_t ld, s
   std::int64_t chunk = 16 / itemsize(key.dtype);
   return (key.aligned & operand) && ld % chunk == 0 && stride % chunk == 0 && width % chunk == 0;
 }
+std::int64_t b_width(const PlanKey& key) { return key.b_transposed ? key.k : key.n; }
 bool a_has_chunks(const PlanKey& key) {
   return has_chunks(key, PlanKey::aligned_a, key.a_ld, key.a_stride,
                     key.a_transposed ? key.m : key.k);
 }
 bool b_has_chunks(const PlanKey& key) {
-  return has_chunks(key, PlanKey::aligned_b, key.b_ld, key.b_stride,
-                    key.b_transposed ? key.k : key.n);
+  return has_chunks(key, PlanKey::aligned_b, key.b_ld, key.b_stride, b_width(key));
 }
 
 bool is_possible(const PlanKey& key, Device device) {
@@ -62,11 +63,10 @@ bool is_possible(const PlanKey& key, Device device) {
 
 bool lines_have_chunks(const PlanKey& key) { return a_has_chunks(key) && b_has_chunks(key); }
 
-/// Whether operands may come in boxes.
-bool may_have_boxes(const PlanKey& key, Device device) {
-  std::int64_t a_width = key.a_transposed ? key.m : key.k;
-  std::int64_t b_width = key.b_transposed ? key.k : key.n;
-  return lines_have_chunks(key) && key.a_ld >= a_width && key.b_ld >= b_width && has_boxes(device);
+/// Whether operands may come in boxes. What is no longer than a part is brought by copies as fast.
+bool takes_boxes(const PlanKey& key, Device device) {
+  return !key.a_transposed && key.k > depth(key, true) && lines_have_chunks(key) &&
+         key.a_ld >= key.k && key.b_ld >= b_width(key) && has_boxes(device);
 }
 bool is_rounded(const PlanKey& key) { return is_half(key) || key.tf32; }
 
@@ -83,10 +83,7 @@ template <class F> void for_each_size(const PlanKey& key, Device device, F&& f) 
   };
   if (rounded) all(kTensorSizes, true, false);
   if (!is_half(key)) all(kFloatSizes, false, false);
-  // What is no longer than a part is brought by copies as fast.
-  if (!key.a_transposed && key.k > depth(key, true) && may_have_boxes(key, device)) {
-    all(kBoxSizes, rounded, true);
-  }
+  if (takes_boxes(key, device)) all(kBoxSizes, rounded, true);
 }
 
 int attribute(cudaDeviceAttr which, Device device) {
@@ -106,6 +103,20 @@ bool takes_panels(const PlanKey& key, TileForm form, Device device) {
          parts <= kMostParts && bytes <= most_memory(device);
 }
 
+/// Likewise by fused multiply-adds (cuda_box_panels.cuh).
+constexpr TileForm kBoxPanel = {128, 64, 4, false, true};
+
+bool takes_box_panels(const PlanKey& key, Device device) {
+  constexpr std::int64_t kNarrow = 32;
+  std::int64_t parts = ceil_div(key.k, kBoxPanelTerms);
+  std::int64_t bytes = parts * kBoxPanelTerms * (kBoxPanel.rows + kBoxPanel.columns) * 4;
+  bool c_has_chunks = has_chunks(key, PlanKey::aligned_c, key.c_ld, key.c_stride, key.n);
+  return key.dtype == Dtype::float32 && key.a_transposed && lines_have_chunks(key) &&
+         c_has_chunks && key.a_ld >= key.m && key.b_ld >= key.n &&
+         std::min(key.m, key.n) > kNarrow && parts <= kMostBoxPanelParts &&
+         bytes + 2 * kBoxAlignment <= most_memory(device) && has_boxes(device);
+}
+
 std::int64_t tiles_of(const PlanKey& key, std::int64_t rows, std::int64_t columns) {
   return ceil_div(key.m, rows) * ceil_div(key.n, columns) * key.batch;
 }
@@ -116,7 +127,7 @@ bool fits_memory(const PlanKey& key, TileForm form, Device device) {
   constexpr std::int64_t kCopiedLineBytes = 96;  // of 64 bytes of a line with its pads, at most
   std::int64_t needed = ceil_div(key.k, depth(key, form.boxes) * form.warps);
   std::int64_t lines =
-      std::min<std::int64_t>(needed, most_parts(form)) * form.warps * (form.rows + form.columns);
+      std::min<std::int64_t>(needed, kWarpParts) * form.warps * (form.rows + form.columns);
   std::int64_t bytes = lines * (form.boxes ? kBoxDepthBytes : kCopiedLineBytes);
   return bytes + 2 * kBoxAlignment <= most_memory(device);
 }
@@ -163,6 +174,7 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
   for (TileForm form : kPanels) {
     if (takes_panels(key, form, device)) forms.push_back(form);
   }
+  if (takes_box_panels(key, device)) forms.push_back(kBoxPanel);
   return forms;
 }
 
@@ -171,15 +183,20 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   // A long sum for a vector has one row of a tile to do, and few blocks.
   constexpr std::int64_t kLongVector = 256;
   if (std::min(key.m, key.n) == 1 && key.k > kLongVector) return std::nullopt;
-  constexpr std::int64_t kShortest = 64;
+  constexpr std::int64_t kShortest = 64, kShortestOfBoxes = 32, kTwoBlocks = 128;
   std::int64_t large = tiles_of(key, kPanels[0].rows, kPanels[0].columns);
-  if (key.tf32 && key.k >= kShortest && large <= kMultiprocessors && 2 * large > kMultiprocessors &&
-      takes_panels(key, kPanels[0], device)) {
-    return kPanels[0];
+  if (large <= kMultiprocessors && 2 * large > kMultiprocessors) {
+    if (key.tf32 && key.k >= kShortest && takes_panels(key, kPanels[0], device)) return kPanels[0];
+    // Up to as many terms as leave room for a second block on a multiprocessor.
+    if (!key.tf32 && key.k >= kShortestOfBoxes && key.k <= kTwoBlocks &&
+        takes_box_panels(key, device)) {
+      return kBoxPanel;
+    }
   }
   constexpr std::int64_t kLong = 256, kFewBlocks = 48;
-  // Smaller tiles than there are boxes for: by fused multiply-adds many parts of a sum are faster.
-  bool small = !is_half(key) && !key.tf32 && tiles_of(key, 16, 16) < kFewBlocks;
+  // By fused multiply-adds few blocks go faster by tiles of eight rows, of which there are no
+  // boxes.
+  bool small = !is_rounded(key) && tiles_of(key, 16, 16) < kFewBlocks;
   if (key.k >= kLong && !small) {
     if (auto form = first_form(key, device, true)) return form;
   }

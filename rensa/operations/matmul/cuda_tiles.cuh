@@ -114,23 +114,25 @@ void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& cont
   });
 }
 
+/// By tiles of a size that there is for all kinds of elements, and in boxes.
 template <class E>
-void launch_in_boxes(const TileArgs& args, TileForm form, const LaunchContext& context) {
-  if (form.rows == 32) launch_boxes<E, 32, 32>(args, form.warps, context);
-  else if (form.columns == 32) launch_boxes<E, 16, 32>(args, form.warps, context);
-  else launch_boxes<E, 16, 16>(args, form.warps, context);
+void launch_common_size(const TileArgs& args, TileForm form, const LaunchContext& context) {
+  auto by = [&]<int kRows, int kColumns>() {
+    if (form.boxes) launch_boxes<E, kRows, kColumns>(args, form.warps, context);
+    else launch_tile_size<E, kRows, kColumns>(args, form.warps, context);
+  };
+  if (form.rows == 32) by.template operator()<32, 32>();
+  else if (form.columns == 32) by.template operator()<16, 32>();
+  else by.template operator()<16, 16>();
 }
 
 /// By tiles on tensor cores.
 template <class E>
 void launch_tensor_tiles(const TileArgs& args, TileForm form, const LaunchContext& context) {
-  if (form.boxes) launch_in_boxes<E>(args, form, context);
-  else if (form.rows == 128) launch_panels<E, 128, 64>(args, context);
+  if (form.rows == 128) launch_panels<E, 128, 64>(args, context);
   else if (form.rows == 64) launch_panels<E, 64, 64>(args, context);
-  else if (form.rows == 32) launch_tile_size<E, 32, 32>(args, form.warps, context);
   else if (form.columns == 8) launch_tile_size<E, 16, 8>(args, form.warps, context);
-  else if (form.columns == 16) launch_tile_size<E, 16, 16>(args, form.warps, context);
-  else launch_tile_size<E, 16, 32>(args, form.warps, context);
+  else launch_common_size<E>(args, form, context);
 }
 
 }  // namespace rensa::cuda

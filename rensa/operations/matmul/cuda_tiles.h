@@ -1,7 +1,7 @@
 // Products of floats by small tiles of c, whose sums the warps of a block share: where a product is
 // so small that cuBLASLt's tiles would leave most of a GPU idle. A warp takes every `warps`-th part
 // of k, and the warps' sums are added in one order, which depends on the form alone. Of the forms
-// of 64 or 128 rows, for short sums, each warp has 32 x 32 of the tile, and all of k.
+// of 64 or 128 rows, for short sums, each warp has a piece of the tile, and all of k.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ inline constexpr int kMaxTileInElements = 256;
 /// short sums.
 inline constexpr int kPanelLineBytes = 80;
 
-/// Bytes along k that a box has (cuda_boxes.cuh), and where boxes begin in shared memory.
-inline constexpr int kBoxDepthBytes = 128, kBoxAlignment = 1024;
+/// Bytes along k that a box has (cuda_boxes.cuh).
+inline constexpr int kBoxDepthBytes = 128;
+/// Terms of a part, and parts at most, in the form of cuda_box_panels.cuh.
+inline constexpr int kBoxPanelTerms = 32, kMostBoxPanelParts = 8;
 /// How many parts of an operand a warp has in shared memory, at most.
-constexpr int most_parts(TileForm form) {
-  return form.boxes && form.rows * form.columns >= 1024 ? 3 : 2;
-}
+inline constexpr int kWarpParts = 2;
 
 /// The forms in which `key` can be computed on the current device, which is `device`; none where
 /// the product is large.

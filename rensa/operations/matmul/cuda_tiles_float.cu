@@ -1,4 +1,5 @@
 // Tiles of float32, multiplied as they are or rounded to TF32.
+#include "rensa/operations/matmul/cuda_box_panels.cuh"
 #include "rensa/operations/matmul/cuda_tiles.cuh"
 
 namespace rensa::cuda {
@@ -15,11 +16,9 @@ bool has_boxes(Device device) {
 
 void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context) {
   if (form.tensor_cores) return launch_tensor_tiles<Tf32>(args, form, context);
-  if (form.boxes) launch_in_boxes<float>(args, form, context);
+  if (form.rows == BoxPanel::kRows) launch_box_panels(args, context);
   else if (form.rows == 8) launch_tile_size<float, 8, 16>(args, form.warps, context);
-  else if (form.rows == 32) launch_tile_size<float, 32, 32>(args, form.warps, context);
-  else if (form.columns == 16) launch_tile_size<float, 16, 16>(args, form.warps, context);
-  else launch_tile_size<float, 16, 32>(args, form.warps, context);
+  else launch_common_size<float>(args, form, context);
 }
 
 }  // namespace rensa::cuda

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -76,6 +78,7 @@ Operands operands(const Product& p, const Precision& precision, bool a_transpose
   unsigned aligned = 0;
   if (is_aligned(a)) aligned |= cuda::PlanKey::aligned_a;
   if (is_aligned(b)) aligned |= cuda::PlanKey::aligned_b;
+  if (is_aligned(o.c)) aligned |= cuda::PlanKey::aligned_c;
   key.aligned = static_cast<std::uint8_t>(aligned);
   return o;
 }
@@ -106,7 +109,8 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
                                    {64, 64, 64, 2},    {31, 17, 129, 3, 1},
                                    {100, 200, 1000},   {8, 256, 40},
                                    {40, 24, 96, 2, 8}, {256, 136, 72, 1, 8},
-                                   {200, 72, 100},     {40, 72, 520, 3, 8}};
+                                   {200, 72, 100},     {40, 72, 520, 3, 8},
+                                   {20, 40, 3000},     {132, 72, 250, 2}};
   std::size_t forms = 0;
   for (const Product& p : products) {
     if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
@@ -207,12 +211,37 @@ TEST(MatmulTiles, BoxesForOperandsThatHaveThem) {
   }
 }
 
-// Matrices that lie between each other's lines, as the heads of attention do; one for all of a
-// batch; and lines of a matrix of boxes that is not whole.
+// The gradient of a layer's weights, whose terms are the samples.
+TEST(MatmulTiles, LargeTilesForShortSumsOverTheOuterAxis) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
+  constexpr cuda::TileForm kLarge = {128, 64, 4, false, true};
+  for (const Precision& precision : kPrecisions) {
+    cuda::PlanKey key = operands({1000, 1000, 100}, precision, true, false).key;
+    std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
+    bool has = std::find(forms.begin(), forms.end(), kLarge) != forms.end();
+    EXPECT_EQ(has, precision.dtype == Dtype::float32) << precision.name;
+    EXPECT_EQ(cuda::likely_tile_form(key, gpu()) == kLarge,
+              precision.dtype == Dtype::float32 && !precision.tf32)
+        << precision.name;
+  }
+  cuda::PlanKey key = operands({1000, 1000, 100}, kPrecisions[0], true, false).key;
+  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
+           [](cuda::PlanKey& k) { k.k = 257; }, [](cuda::PlanKey& k) { k.a_ld = 1002; },
+           [](cuda::PlanKey& k) { k.b_ld = 0; }, [](cuda::PlanKey& k) { k.n = 32; }}) {
+    cuda::PlanKey other = key;
+    change(other);
+    std::vector<cuda::TileForm> forms = cuda::tile_forms(other, gpu());
+    EXPECT_EQ(std::find(forms.begin(), forms.end(), kLarge), forms.end());
+  }
+}
+
+// Matrices that lie between each other's lines, as the heads of attention do, and one matrix for a
+// whole batch.
 TEST_P(MatmulTiles, BoxesOfAnyBatch) {
   RENSA_NEEDS_GPUS(1);
   const Precision& precision = GetParam();
-  constexpr std::int64_t kBatch = 3, kM = 33, kN = 40, kK = 136;
+  constexpr std::int64_t kBatch = 3, kM = 100, kN = 40, kK = 136;
   Array x = xp::random::uniform(-1, 1, {kM, kBatch, kK}, float32, gpu()).astype(precision.dtype);
   for (bool shared : {false, true}) {
     Operands o = operands({kM, kN, kK, kBatch}, precision, false, true);
@@ -222,6 +251,7 @@ TEST_P(MatmulTiles, BoxesOfAnyBatch) {
       o.b = xp::broadcast_to(o.b[{Slice(0, 1)}], {kBatch, kK, kN});
       o.key.b_stride = 0;
     }
+    EXPECT_EQ(any_boxes(o.key), cuda::has_boxes(gpu()));
     Array exact = xp::matmul(o.a.to(cpu()).astype(float64), o.b.to(cpu()).astype(float64));
     for (cuda::TileForm form : cuda::tile_forms(o.key, gpu())) {
       Array got = run(o, form, Activation::none, false, 1).to(cpu()).astype(float64);
@@ -230,6 +260,30 @@ TEST_P(MatmulTiles, BoxesOfAnyBatch) {
           << form.boxes;
     }
   }
+}
+
+// Each thread's launches want another amount of shared memory of one kernel.
+TEST(MatmulTiles, ThreadsLaunchSideBySide) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+  std::vector<std::thread> threads;
+  std::vector<std::string> errors(4);
+  for (std::size_t t = 0; t < errors.size(); ++t) {
+    threads.emplace_back([&, t] {
+      try {
+        Operands o = operands({32, 32, 1024}, kPrecisions[0], false, false);
+        auto warps = static_cast<std::uint8_t>(t % 2 ? 4 : 8);
+        for (int n = 0; n < 500; ++n) {
+          run(o, {32, 32, warps, false, cuda::has_boxes(gpu())}, Activation::none, false, 1);
+        }
+        cuda::synchronize(gpu());
+      } catch (const std::exception& e) {
+        errors[t] = e.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, MatmulTiles, ::testing::ValuesIn(kPrecisions),
