@@ -269,7 +269,8 @@ TEST(CommunicationFunctions, ANetworkOverTwoGpus) {
       EXPECT_EQ(h.device(), comm.device());
       F::softmax_cross_entropy(l(h), t.to(comm.device())).backward();
     }
-    EXPECT_TRUE(xp::allclose(l.W.grad().to(cpu()), whole.W.grad()));
+    // Gradients of samples nearly cancel here and there.
+    EXPECT_TRUE(xp::allclose(l.W.grad().to(cpu()), whole.W.grad(), 1e-5, 1e-6));
   });
 }
 
