@@ -67,6 +67,7 @@ class BoxBarrier {
         : "memory");
     return over != 0;
   }
+  /// Waits until it is.
   __device__ __forceinline__ void wait(int parity) {
     while (!is_over(parity)) {}
   }
