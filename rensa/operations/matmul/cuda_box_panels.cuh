@@ -4,6 +4,8 @@
 // layer's weights has them.
 #pragma once
 
+#include <algorithm>
+
 #include "rensa/backend/cuda/boxes.cuh"
 #include "rensa/operations/matmul/cuda_tile_ends.cuh"
 #include "rensa/operations/matmul/cuda_tile_sums.cuh"

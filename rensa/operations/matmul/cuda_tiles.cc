@@ -183,12 +183,12 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   // A long sum for a vector has one row of a tile to do, and few blocks.
   constexpr std::int64_t kLongVector = 256;
   if (std::min(key.m, key.n) == 1 && key.k > kLongVector) return std::nullopt;
-  constexpr std::int64_t kShortest = 64, kShortestOfBoxes = 32, kTwoBlocks = 128;
+  constexpr std::int64_t kShortest = 64, kShortestOfBoxes = 32, kLongestOfBoxes = 128;
   std::int64_t large = tiles_of(key, kPanels[0].rows, kPanels[0].columns);
   if (large <= kMultiprocessors && 2 * large > kMultiprocessors) {
     if (key.tf32 && key.k >= kShortest && takes_panels(key, kPanels[0], device)) return kPanels[0];
-    // Up to as many terms as leave room for a second block on a multiprocessor.
-    if (!key.tf32 && key.k >= kShortestOfBoxes && key.k <= kTwoBlocks &&
+    // Longer sums are hardly faster so.
+    if (!key.tf32 && key.k >= kShortestOfBoxes && key.k <= kLongestOfBoxes &&
         takes_box_panels(key, device)) {
       return kBoxPanel;
     }
