@@ -54,22 +54,19 @@ class BoxBarrier {
                  "r"(bytes)
                  : "memory");
   }
-  /// Whether a round is over, of which `parity` is 0 for the first, 1 for the second, and so on in
-  /// turns; may wait for that a little.
-  __device__ __forceinline__ bool is_over(int parity) {
-    unsigned over;
-    asm volatile(
-        "{\n.reg .pred p;\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-        "selp.u32 %0, 1, 0, p;\n}"
-        : "=r"(over)
-        : "r"(address()), "r"(parity)
-        : "memory");
-    return over != 0;
-  }
-  /// Waits until it is.
+  /// Waits for the end of a round, of which `parity` is 0 for the first, 1 for the second, and so
+  /// on in turns.
   __device__ __forceinline__ void wait(int parity) {
-    while (!is_over(parity)) {}
+    unsigned over = 0;
+    while (!over) {
+      asm volatile(
+          "{\n.reg .pred p;\n"
+          "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+          "selp.u32 %0, 1, 0, p;\n}"
+          : "=r"(over)
+          : "r"(address()), "r"(parity)
+          : "memory");
+    }
   }
   __device__ __forceinline__ unsigned address() { return shared_address(&word_); }
 

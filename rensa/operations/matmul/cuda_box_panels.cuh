@@ -6,15 +6,9 @@
 
 #include <algorithm>
 
-#include "rensa/backend/cuda/boxes.cuh"
-#include "rensa/operations/matmul/cuda_tile_ends.cuh"
-#include "rensa/operations/matmul/cuda_tile_sums.cuh"
+#include "rensa/operations/matmul/cuda_boxes.cuh"
 
 namespace rensa::cuda {
-
-struct BoxPanelArgs : TileArgs {
-  CUtensorMap a_map, b_map;
-};
 
 /// A block's tile of c and its shared memory: parts of both operands, of some terms each. A warp
 /// has 32 rows and all columns, each of its 4 x 8 lanes 8 x 8 of them, in fours.
@@ -58,7 +52,7 @@ class BoxPanelSums {
   /// Of the tile that begins at (row0, column0). c, whose lines are multiples of 16 bytes, is
   /// written four columns at a time. What is to be made of the sums, which a gradient of weights
   /// has not, is made of what was written, by code that is small: more of it would come late.
-  __device__ __forceinline__ void store(const BoxPanelArgs& p, int row0, int column0) const {
+  __device__ __forceinline__ void store(const BoxArgs& p, int row0, int column0) const {
     float* c = static_cast<float*>(p.c) + blockIdx.z * p.c_batch;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -99,7 +93,7 @@ class BoxPanelSums {
 };
 
 static __global__ void __launch_bounds__(32 * BoxPanel::kWarps, 2)
-    box_panel_kernel(const __grid_constant__ BoxPanelArgs p) {
+    box_panel_kernel(const __grid_constant__ BoxArgs p) {
 #if RENSA_HAS_BOXES
   extern __shared__ uint4 tile_memory[];
   __shared__ BoxBarrier there[kMostBoxPanelParts];
@@ -161,8 +155,8 @@ inline void launch_box_panels(const TileArgs& args, const LaunchContext& context
     BatchOfMatrices x{data, Dtype::float32, lines, args.k, args.batch, ld, batch_stride};
     return tensor_map("matmul", x, box_width, BoxPanel::kTerms);
   };
-  BoxPanelArgs panel{args, map(args.a, args.m, args.a_ld, args.a_batch, BoxPanel::kRows),
-                     map(args.b, args.n, args.b_ld, args.b_batch, BoxPanel::kColumns)};
+  BoxArgs panel{args, map(args.a, args.m, args.a_ld, args.a_batch, BoxPanel::kRows),
+                map(args.b, args.n, args.b_ld, args.b_batch, BoxPanel::kColumns)};
   int bytes = BoxPanel::parts(args.k) * BoxPanel::kPartBytes + kBoxAlignment;
   // Where other kernels' blocks leave room, two blocks of this one would gather on a
   // multiprocessor.

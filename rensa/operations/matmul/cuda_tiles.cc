@@ -92,11 +92,13 @@ int attribute(cudaDeviceAttr which, Device device) {
   return value;
 }
 
+constexpr std::int64_t kNarrow = 32;  // sides up to this leave most of a large tile empty
+
 /// Large tiles of short sums (cuda_panels.cuh).
 constexpr TileForm kPanels[] = {{128, 64, 8, true}, {64, 64, 4, true}};
 
 bool takes_panels(const PlanKey& key, TileForm form, Device device) {
-  constexpr std::int64_t kMostParts = 8, kNarrow = 32;
+  constexpr std::int64_t kMostParts = 8;
   std::int64_t parts = ceil_div(key.k, depth(key, false));
   std::int64_t bytes = parts * (form.rows + form.columns) * kPanelLineBytes;
   return is_rounded(key) && lines_have_chunks(key) && std::min(key.m, key.n) > kNarrow &&
@@ -107,7 +109,6 @@ bool takes_panels(const PlanKey& key, TileForm form, Device device) {
 constexpr TileForm kBoxPanel = {128, 64, 4, false, true};
 
 bool takes_box_panels(const PlanKey& key, Device device) {
-  constexpr std::int64_t kNarrow = 32;
   std::int64_t parts = ceil_div(key.k, kBoxPanelTerms);
   std::int64_t bytes = parts * kBoxPanelTerms * (kBoxPanel.rows + kBoxPanel.columns) * 4;
   bool c_has_chunks = has_chunks(key, PlanKey::aligned_c, key.c_ld, key.c_stride, key.n);

@@ -228,7 +228,8 @@ TEST(MatmulTiles, LargeTilesForShortSumsOverTheOuterAxis) {
   cuda::PlanKey key = operands({1000, 1000, 100}, kPrecisions[0], true, false).key;
   for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
            [](cuda::PlanKey& k) { k.k = 257; }, [](cuda::PlanKey& k) { k.a_ld = 1002; },
-           [](cuda::PlanKey& k) { k.b_ld = 0; }, [](cuda::PlanKey& k) { k.n = 32; }}) {
+           [](cuda::PlanKey& k) { k.b_ld = 0; }, [](cuda::PlanKey& k) { k.c_ld = 1002; },
+           [](cuda::PlanKey& k) { k.n = 32; }}) {
     cuda::PlanKey other = key;
     change(other);
     std::vector<cuda::TileForm> forms = cuda::tile_forms(other, gpu());
