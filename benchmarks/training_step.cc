@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/mlp.h"
@@ -80,9 +81,9 @@ struct Options {
 };
 
 /// Times one row and prints it. Returns whether eager and captured agree and nothing fell back.
-bool run_row(const Options& options, const Data& data, std::int64_t batch) {
+bool run_row(const Options& options, const Data& data, std::int64_t batch, const char* precision) {
   Device device(options.device);
-  std::string row = fmt::format("mnist_mlp1000 B={} {}", batch, config().tf32 ? "tf32" : "fp32");
+  std::string row = fmt::format("mnist_mlp1000 B={} {}", batch, precision);
   if (device.is_cpu()) row += " cpu";
   MLP initial;
   initial.to_device(device);
@@ -145,10 +146,12 @@ int main(int argc, char** argv) try {
             xp::random::randint(0, 10, {kSamples}, int64, device),
             xp::random::permutation(kSamples, device)};
   bool fine = true;
-  for (bool tf32 : {false, true}) {
-    if (tf32 && device.is_cpu()) break;
+  constexpr std::pair<const char*, UseTf32> kPrecisions[] = {
+      {"fp32", false}, {"tf32x3", UseTf32::x3()}, {"tf32", true}};
+  for (auto [precision, tf32] : kPrecisions) {
     config().tf32 = tf32;
-    for (std::int64_t batch : options.batch_sizes) fine &= run_row(options, data, batch);
+    for (std::int64_t batch : options.batch_sizes) fine &= run_row(options, data, batch, precision);
+    if (device.is_cpu()) break;
   }
   return fine ? 0 : 1;
 } catch (const std::exception& error) {

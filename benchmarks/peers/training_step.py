@@ -90,10 +90,10 @@ def jax_gpu():
             h = jax.nn.relu(h) if i < 2 else h
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(h), tb[:, None], 1))
 
-    for precision in ("float32", "tensorfloat32"):
+    for name, precision in (("fp32", "float32"), ("tf32x3", "TF32_TF32_F32_X3"), ("tf32", "tensorfloat32")):
         with jax.default_matmul_precision(precision):
             for batch in (100, 1024):
-                row = f"mnist_mlp1000 B={batch} {'fp32' if precision == 'float32' else 'tf32'} jax"
+                row = f"mnist_mlp1000 B={batch} {name} jax"
 
                 def update(p, index):
                     loss, g = jax.value_and_grad(loss_of)(p, x[index], t[index])

@@ -10,6 +10,7 @@
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
 #include "rensa/core/use_cudnn.h"
+#include "rensa/core/use_tf32.h"
 
 namespace rensa {
 
@@ -52,7 +53,7 @@ struct Config {
   bool enable_backprop = true;        // functions link their outputs into a graph
   bool debug = false;                 // NaN checks after each forward and backward
   bool keep_graph_on_report = false;  // reported variables keep their graphs (Reporter::keep_graph)
-  bool tf32 = false;                  // float32 products on the GPU may round inputs to TF32
+  UseTf32 tf32 = false;               // whether float32 products on the GPU may go by TF32
   bool autotune = false;              // library plans are chosen by timing instead of by heuristic
   bool cudnn_deterministic = true;    // what cuDNN computes has the same bits every time
   UseCudnn use_cudnn = UseCudnn::automatic;  // which convolutions are cuDNN's

@@ -32,6 +32,7 @@ Signature surroundings() {
           c.debug,
           c.keep_graph_on_report,
           c.tf32,
+          c.tf32.is_x3(),
           c.autotune,
           c.cudnn_deterministic,
           static_cast<int>(c.use_cudnn),

@@ -147,8 +147,12 @@ TEST_P(CaptureTest, AnotherConfigurationIsAnotherRecording) {
   };
   EXPECT_EQ(recordings(), 1);
   std::int64_t expected = 1;
-  for (bool Config::*field : {&Config::tf32, &Config::autotune, &Config::cudnn_deterministic}) {
+  for (bool Config::*field : {&Config::autotune, &Config::cudnn_deterministic}) {
     UsingConfig<bool> other(field, !(config().*field));
+    EXPECT_EQ(recordings(), ++expected);
+  }
+  for (UseTf32 tf32 : {UseTf32(true), UseTf32::x3()}) {
+    UsingConfig<UseTf32> other(&Config::tf32, tf32);
     EXPECT_EQ(recordings(), ++expected);
   }
   {

@@ -13,7 +13,7 @@ namespace rensa::cuda {
 
 // What is multiplied: half_t, bfloat16_t, and float in two ways.
 struct Tf32 {};        // rounded to TF32
-struct SplitFloat {};  // as two TF32 numbers, of which three products are taken: float's digits
+struct SplitFloat {};  // as two TF32 numbers, of which three products are taken: see OperandWords
 
 template <class E> struct StoredAs { using type = float; };
 template <> struct StoredAs<half_t> { using type = half_t; };
@@ -93,9 +93,16 @@ __device__ __forceinline__ unsigned to_tf32(float x) {
   return word;
 }
 
-/// Four words of one operand as the tensor cores take them.
+/// Of how many products of tensor cores one is made.
+template <class E> inline constexpr int kProducts = std::is_same_v<E, SplitFloat> ? 3 : 1;
+
+/// Four words of one operand as the tensor cores take them. A split float is its nearest TF32
+/// number and, as the second, what that leaves: 12 bits, of which tensor cores read 11. So it is
+/// taken for a number within 2^-23 of it, and the product that is left out, that of what both
+/// leave, is within 2^-22 of the whole. Infinity leaves NaN, and so do the largest floats, which
+/// have no nearest TF32 number.
 template <class E> struct OperandWords {
-  static constexpr int kParts = std::is_same_v<E, SplitFloat> ? 2 : 1;
+  static constexpr int kParts = kProducts<E> == 3 ? 2 : 1;
   unsigned part[kParts][4];
 
   /// Of words as they are stored.
@@ -104,25 +111,35 @@ template <class E> struct OperandWords {
     for (int k = 0; k < 4; ++k) {
       if constexpr (is_16bit<E>) {
         part[0][k] = stored[k];
+      } else if constexpr (kParts == 1) {
+        part[0][k] = to_tf32(__uint_as_float(stored[k]));
       } else {
-        float x = __uint_as_float(stored[k]);
-        part[0][k] = to_tf32(x);
-        if constexpr (kParts == 2) part[1][k] = to_tf32(x - __uint_as_float(part[0][k]));
+        constexpr unsigned kHalf = 0x1000, kKept = 0xffffe000;
+        part[0][k] = (stored[k] + kHalf) & kKept;
+        float rest = __uint_as_float(stored[k]) - __uint_as_float(part[0][k]);
+        part[1][k] = __float_as_uint(rest);
       }
     }
   }
 };
 
-/// c += a @ b, of b the words 2 * `half` and the next.
-template <class E>
+/// Calls f.operator()<N>() for each N below kProducts, in their order.
+template <class E, class F> __device__ __forceinline__ void for_each_product(F&& f) {
+  f.template operator()<0>();
+  if constexpr (kProducts<E> == 3) {
+    f.template operator()<1>();
+    f.template operator()<2>();
+  }
+}
+
+/// Product N of the kProducts of c += a @ b, of b the words 2 * `half` and the next. The small ones
+/// come first. Products of one c wait for each other: others belong between them.
+template <class E, int N>
 __device__ __forceinline__ void multiply(float (&c)[4], const OperandWords<E>& a,
                                          const OperandWords<E>& b, int half) {
-  int k = 2 * half;
-  if constexpr (OperandWords<E>::kParts == 2) {  // the small ones first
-    multiply_words<E>(c, a.part[1], b.part[0][k], b.part[0][k + 1]);
-    multiply_words<E>(c, a.part[0], b.part[1][k], b.part[1][k + 1]);
-  }
-  multiply_words<E>(c, a.part[0], b.part[0][k], b.part[0][k + 1]);
+  constexpr bool kLast = N == kProducts<E> - 1;
+  constexpr int kOfA = !kLast && N == 0, kOfB = !kLast && N == 1;
+  multiply_words<E>(c, a.part[kOfA], b.part[kOfB][2 * half], b.part[kOfB][2 * half + 1]);
 }
 
 #endif

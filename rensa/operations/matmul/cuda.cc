@@ -45,7 +45,7 @@ PlanKey plan_key(const Matmul& op, const MatmulLayout& layout) {
   key.dtype = op.c.view.dtype;
   key.a_transposed = layout.a_transposed;
   key.b_transposed = layout.b_transposed;
-  key.tf32 = op.tf32 && key.dtype == Dtype::float32;
+  if (key.dtype == Dtype::float32) key.tf32 = op.tf32;
   key.autotune = op.autotune;
   key.gate_follows = op.gate_follows;
   key.device_class = cuda::device_class(op.c.view.device);

@@ -17,6 +17,7 @@ struct BoxArgs : TileArgs {
 /// Part of an operand in shared memory, as OperandPart: a box whose inner side is k where kAlongK.
 template <class T, int kLines, bool kAlongK> struct OperandBox {
   static constexpr bool along_k = kAlongK;
+  static constexpr int kLineCount = kLines;
   static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));
   static constexpr int kStep = 4 * kChunk, kDepth = kBoxDepthBytes / static_cast<int>(sizeof(T));
   using Place = std::conditional_t<kAlongK, Box<T, kDepth, kLines>, Box<T, kLines, kDepth>>;
@@ -24,6 +25,12 @@ template <class T, int kLines, bool kAlongK> struct OperandBox {
 
   static __device__ __forceinline__ int offset(int line, int k) {
     return kAlongK ? Place::offset(k, line) : Place::offset(line, k);
+  }
+  /// As OperandPart's. Of floats that do not lie along k an eight is made of two fours whose chunks
+  /// lie in different banks for each four of k.
+  static __device__ __forceinline__ int line(int eight, int i) {
+    if (kAlongK || sizeof(T) == 2) return eight * 8 + i;
+    return eight * 4 + i % 4 + i / 4 * (kLines / 2);
   }
 #if RENSA_HAS_BOXES
   static __device__ __forceinline__ void bring(T* part, const CUtensorMap& map, int line, int k,
@@ -115,7 +122,7 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     bring_first(false);
     if (k + step < p.k) bring(1, k + step);
   }
-  TileEnds<T, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
+  TileEnds<E, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
                                     static_cast<int>(blockDim.x));
   typename Warp::Sums sums;
   int part = 0, parity = 0;

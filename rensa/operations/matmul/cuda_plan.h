@@ -16,6 +16,7 @@
 
 #include "rensa/core/device.h"
 #include "rensa/core/dtype.h"
+#include "rensa/core/use_tf32.h"
 #include "rensa/device/operation.h"
 #include "rensa/operations/matmul/matmul.h"
 
@@ -35,7 +36,8 @@ struct PlanKey {
   std::int32_t device_class = 0;  // GPUs of one model share plans
   Dtype dtype = Dtype::float32;
   bool a_transposed = false, b_transposed = false;
-  bool tf32 = false, autotune = false;
+  UseTf32 tf32;  // of float32
+  bool autotune = false;
   bool relu_alone = false;    // relu without a bias
   bool gate_follows = false;  // Matmul::gate_follows
   Bias bias = Bias::none;
@@ -66,7 +68,8 @@ static_assert(std::has_unique_object_representations_v<PlanKey> && sizeof(PlanKe
 enum class PlanKind : std::uint8_t { cublaslt, dot, outer, tiles };
 
 /// How a product goes by tiles: the size of a block's tile of c, the block's warps, whether tensor
-/// cores multiply (float32 rounded to TF32), and whether operands come in boxes (cuda_boxes.cuh).
+/// cores multiply (float32 as the key's tf32 says), and whether operands come in boxes
+/// (cuda_boxes.cuh).
 struct TileForm {
   std::uint8_t rows = 0, columns = 0, warps = 0;
   bool tensor_cores = false, boxes = false;

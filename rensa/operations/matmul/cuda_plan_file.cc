@@ -21,38 +21,55 @@ namespace rensa::cuda {
 
 namespace {
 
-constexpr const char* kMagic = "rensa plans 5";
+constexpr const char* kMagic = "rensa plans 6";
 constexpr std::string_view kBetween = " : ";  // the key and the choice of a text
 
 std::string version_line() { return fmt::format("cublaslt {}", cublaslt().version()); }
 
+constexpr std::pair<std::string_view, UseTf32> kTf32Words[] = {
+    {"full", false}, {"tf32", true}, {"tf32x3", UseTf32::x3()}};
+
+std::string_view tf32_word(UseTf32 use) {
+  for (auto [word, value] : kTf32Words) {
+    if (value == use) return word;
+  }
+  return {};
+}
+bool read_tf32(std::string_view text, UseTf32& use) {
+  for (auto [word, value] : kTf32Words) {
+    if (word == text) return use = value, true;
+  }
+  return false;
+}
+
 std::string plan_line(const PlanKey& key, const PlanChoice& choice) {
   std::string line = fmt::format(
-      "matmul {} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {:d} {:d} {:d} {:d} {} {} {} {:d} {} "
+      "matmul {} {} {} {} {} {} {} {} {} {} {} {} {:d} {:d} {} {:d} {:d} {:d} {} {} {} {:d} {} "
       "{} {} {} {:d} {:d} {}",
       key.m, key.n, key.k, key.a_ld, key.b_ld, key.c_ld, key.batch, key.a_stride, key.b_stride,
       key.c_stride, key.workspace_limit, dtype_name(key.dtype), key.a_transposed, key.b_transposed,
-      key.tf32, key.autotune, key.relu_alone, key.gate_follows, static_cast<int>(key.bias),
-      key.aligned, static_cast<int>(choice.kind), choice.separate_epilogue, choice.workspace,
-      choice.form.rows, choice.form.columns, choice.form.warps, choice.form.tensor_cores,
-      choice.form.boxes, static_cast<int>(choice.turned));
+      tf32_word(key.tf32), key.autotune, key.relu_alone, key.gate_follows,
+      static_cast<int>(key.bias), key.aligned, static_cast<int>(choice.kind),
+      choice.separate_epilogue, choice.workspace, choice.form.rows, choice.form.columns,
+      choice.form.warps, choice.form.tensor_cores, choice.form.boxes,
+      static_cast<int>(choice.turned));
   for (std::uint64_t word : choice.algo.data) line += fmt::format(" {:x}", word);
   return line;
 }
 
 /// Reads what plan_line has written, but for its first word; false where it is anything else.
 bool parse_plan(std::istringstream& in, PlanKey& key, PlanChoice& choice) {
-  std::string dtype;
+  std::string dtype, tf32;
   int bias = 0, aligned = 0, kind = 0, rows = 0, columns = 0, warps = 0, turned = 0;
   in >> key.m >> key.n >> key.k >> key.a_ld >> key.b_ld >> key.c_ld >> key.batch >> key.a_stride >>
       key.b_stride >> key.c_stride >> key.workspace_limit >> dtype >> key.a_transposed >>
-      key.b_transposed >> key.tf32 >> key.autotune >> key.relu_alone >> key.gate_follows >> bias >>
+      key.b_transposed >> tf32 >> key.autotune >> key.relu_alone >> key.gate_follows >> bias >>
       aligned >> kind >> choice.separate_epilogue >> choice.workspace >> rows >> columns >> warps >>
       choice.form.tensor_cores >> choice.form.boxes >> turned >> std::hex;
   for (std::uint64_t& word : choice.algo.data) in >> word;
-  bool sane = !in.fail() && key.m > 0 && key.n > 0 && key.k > 0 && key.batch > 0 && bias >= 0 &&
-              bias <= 2 && aligned >= 0 && aligned < 16 && kind >= 0 &&
-              kind <= static_cast<int>(PlanKind::tiles) && turned >= 0 &&
+  bool sane = !in.fail() && read_tf32(tf32, key.tf32) && key.m > 0 && key.n > 0 && key.k > 0 &&
+              key.batch > 0 && bias >= 0 && bias <= 2 && aligned >= 0 && aligned < 16 &&
+              kind >= 0 && kind <= static_cast<int>(PlanKind::tiles) && turned >= 0 &&
               turned <= static_cast<int>(Turned::b) && key.workspace_limit >= 0 &&
               choice.workspace <= static_cast<std::size_t>(key.workspace_limit);
   std::string rest;

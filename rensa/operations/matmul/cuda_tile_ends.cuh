@@ -4,24 +4,41 @@
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
+#include "rensa/backend/cuda/tensor_cores.cuh"
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_tiles.h"
 
 namespace rensa::cuda {
 
+/// One sum, by fused multiply-adds: for what tensor cores make NaN of.
+static __device__ __noinline__ float plain_sum(const TileArgs& p, int row, int column) {
+  const float* a = static_cast<const float*>(p.a) + blockIdx.z * p.a_batch;
+  const float* b = static_cast<const float*>(p.b) + blockIdx.z * p.b_batch;
+  a += row * (p.a_along_k ? p.a_ld : 1);
+  b += column * (p.b_along_k ? p.b_ld : 1);
+  std::int64_t a_step = p.a_along_k ? 1 : p.a_ld, b_step = p.b_along_k ? 1 : p.b_ld;
+  float sum = 0.0f;
+#pragma unroll 1
+  for (int k = 0; k < p.k; ++k) sum = fmaf(a[k * a_step], b[k * b_step], sum);
+  return sum;
+}
+
 /// The elements of c that a thread stores, all in one column of a tile, and what its sums meet
-/// there, which is loaded before any is added up.
-template <class T, int kRows, int kColumns> struct TileEnds {
+/// there, which is loaded before any is added up. E is what was multiplied.
+template <class E, int kRows, int kColumns> struct TileEnds {
+  using T = Stored<E>;
   int first_row, row_step, rows;  // of the tile; rows is 0 or less where c has none of it
+  int row0, column;               // of c
   std::int64_t first;             // where row 0 lies in c, and in the gate
   float bias = 0.0f;
   unsigned closed = 0;  // a bit for each element, the next one's the lowest
   static_assert(kRows * kColumns <= 32 * 32);
 
   /// Of thread `thread` of `threads` that store the tile.
-  __device__ __forceinline__ TileEnds(const TileArgs& p, int row0, int column0, int thread,
+  __device__ __forceinline__ TileEnds(const TileArgs& p, int tile_row, int tile_column, int thread,
                                       int threads) {
-    int column = column0 + thread % kColumns;
+    row0 = tile_row;
+    column = tile_column + thread % kColumns;
     first_row = thread / kColumns;
     row_step = threads / kColumns;
     rows = column < p.n ? min(kRows, p.m - row0) : 0;
@@ -37,6 +54,9 @@ template <class T, int kRows, int kColumns> struct TileEnds {
   }
   /// Rows in their order.
   __device__ __forceinline__ void store(const TileArgs& p, int row, float sum) {
+    if constexpr (kProducts < E >> 1) {
+      if (!isfinite(sum)) sum = plain_sum(p, row0 + row, column);
+    }
     T value = finish<T>(sum, p.alpha, bias, p.activation);
     static_cast<T*>(p.c)[first + row * p.c_ld] = closed & 1 ? T(0.0f) : value;
     closed >>= 1;

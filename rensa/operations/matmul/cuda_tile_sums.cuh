@@ -21,6 +21,8 @@ template <class T, int kLines, bool kAlongK> struct OperandPart {
   static __device__ __forceinline__ int offset(int line, int k) {
     return kAlongK ? line * kStride + k : k * kStride + line;
   }
+  /// The line that is in place i of the `eight`-th eight which tensor cores take.
+  static __device__ __forceinline__ int line(int eight, int i) { return eight * 8 + i; }
 
 #if RENSA_HAS_TENSOR_CORES
   /// Brings the part of `x` from `line0` and `k0` on, zeros beyond `lines` and `k_end`; it is there
@@ -47,12 +49,48 @@ template <class T, int kLines, bool kAlongK> struct OperandPart {
 #endif
 };
 
+#if RENSA_HAS_TENSOR_CORES
+/// Of b's j-th eight columns, from k on: two words of each half of a step.
+template <class E, class B, class T>
+__device__ __forceinline__ void load_columns(unsigned (&words)[4], const T* b, int j, int k) {
+  int lane = static_cast<int>(threadIdx.x % 32u);
+  if constexpr (B::along_k) {
+    load_matrices(words, b + B::offset(j * 8 + lane % 8, k + lane / 8 * B::kChunk));
+  } else if constexpr (is_16bit<E>) {
+    load_transposed(words, b + B::offset(j * 8, k + lane));
+  } else {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      words[w] = __float_as_uint(b[B::offset(B::line(j, lane / 4), k + w * 4 + lane % 4)]);
+    }
+  }
+}
+/// Of a's i-th sixteen rows, from k on, for half a step.
+template <class E, class A, class T>
+__device__ __forceinline__ void load_rows(unsigned (&words)[4], const T* a, int i, int k) {
+  int lane = static_cast<int>(threadIdx.x % 32u);
+  if constexpr (A::along_k) {
+    load_matrices(words, a + A::offset(i * 16 + lane % 16, k + lane / 16 * A::kChunk));
+  } else if constexpr (is_16bit<E>) {
+    load_transposed(words, a + A::offset(i * 16 + lane / 8 % 2 * 8, k + lane / 16 * 8 + lane % 8));
+  } else {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      int line = A::line(2 * i + w % 2, lane / 4);
+      words[w] = __float_as_uint(a[A::offset(line, k + w / 2 * 4 + lane % 4)]);
+    }
+  }
+}
+
+#endif
+
 /// A warp's sums of a tile of kRows x kColumns. E is what is multiplied: float, or what tensor
 /// cores take.
 template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
   static constexpr int kStride = kColumns + 8;  // of a row of sums in shared memory
+  static constexpr int kTall = kRows / 16, kWide = kColumns / 8;
   static_assert(kRows % 16 == 0 && kColumns % 8 == 0);
-  float sum[kRows / 16][kColumns / 8][4] = {};
+  float sum[kTall][kWide][4] = {};
 
 #if RENSA_HAS_TENSOR_CORES
   using T = Stored<E>;
@@ -67,12 +105,12 @@ template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
   __device__ __forceinline__ void store(float* to) const {
     int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int i = 0; i < kRows / 16; ++i) {
+    for (int i = 0; i < kTall; ++i) {
 #pragma unroll
-      for (int j = 0; j < kColumns / 8; ++j) {
+      for (int j = 0; j < kWide; ++j) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          int row = i * 16 + half * 8 + lane / 4, column = j * 8 + lane % 4 * 2;
+          int row = A::line(2 * i + half, lane / 4), column = B::line(j, lane % 4 * 2);
           Pack<float, 2> pair{{sum[i][j][2 * half], sum[i][j][2 * half + 1]}};
           *reinterpret_cast<Pack<float, 2>*>(to + row * kStride + column) = pair;
         }
@@ -80,53 +118,98 @@ template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
     }
   }
 
- private:
 #if RENSA_HAS_TENSOR_CORES
+ private:
   __device__ __forceinline__ void add_step(const T* a, const T* b, int k) {
-    int lane = static_cast<int>(threadIdx.x % 32u);
-    OperandWords<E> columns[kColumns / 8];
+    unsigned words[4];
+    OperandWords<E> columns[kWide];
 #pragma unroll
-    for (int j = 0; j < kColumns / 8; ++j) {
-      unsigned words[4];  // two of each half of k
-      if constexpr (B::along_k) {
-        load_matrices(words, b + B::offset(j * 8 + lane % 8, k + lane / 8 * A::kChunk));
-      } else if constexpr (is_16bit<E>) {
-        load_transposed(words, b + B::offset(j * 8, k + lane));
-      } else {
-#pragma unroll
-        for (int w = 0; w < 4; ++w) {
-          words[w] = __float_as_uint(b[B::offset(j * 8 + lane / 4, k + w * 4 + lane % 4)]);
-        }
-      }
+    for (int j = 0; j < kWide; ++j) {
+      load_columns<E, B>(words, b, j, k);
       columns[j].set(words);
     }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      int at = k + half * (A::kStep / 2);
 #pragma unroll
-      for (int i = 0; i < kRows / 16; ++i) {
-        unsigned words[4];
-        if constexpr (A::along_k) {
-          load_matrices(words, a + A::offset(i * 16 + lane % 16, at + lane / 16 * A::kChunk));
-        } else if constexpr (is_16bit<E>) {
-          load_transposed(words,
-                          a + A::offset(i * 16 + lane / 8 % 2 * 8, at + lane / 16 * 8 + lane % 8));
-        } else {
-#pragma unroll
-          for (int w = 0; w < 4; ++w) {
-            words[w] = __float_as_uint(
-                a[A::offset(i * 16 + w % 2 * 8 + lane / 4, at + w / 2 * 4 + lane % 4)]);
-          }
-        }
+      for (int i = 0; i < kTall; ++i) {
+        load_rows<E, A>(words, a, i, k + half * (A::kStep / 2));
         OperandWords<E> rows;
         rows.set(words);
 #pragma unroll
-        for (int j = 0; j < kColumns / 8; ++j) multiply<E>(sum[i][j], rows, columns[j], half);
+        for (int j = 0; j < kWide; ++j) multiply<E, 0>(sum[i][j], rows, columns[j], half);
       }
     }
   }
 #endif
 };
+
+/// Of floats as two TF32 numbers. Tensor cores cut off what a sum gains, rather than round it, so
+/// they add up no more than a step, and float32 additions the steps.
+template <int kRows, int kColumns, class A, class B>
+class SplitSums : public TileSums<Tf32, kRows, kColumns, A, B> {
+#if RENSA_HAS_TENSOR_CORES
+ public:
+  using Base = TileSums<Tf32, kRows, kColumns, A, B>;
+  using Base::kTall, Base::kWide, Base::sum;
+  static_assert(A::kDepth == 2 * A::kStep);
+
+  /// What a step needs of a and b.
+  struct Words {
+    unsigned rows[2][kTall][4], columns[kWide][4];
+  };
+  __device__ __forceinline__ static void load(Words& words, const float* a, const float* b, int k) {
+#pragma unroll
+    for (int j = 0; j < kWide; ++j) load_columns<SplitFloat, B>(words.columns[j], b, j, k);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int i = 0; i < kTall; ++i) {
+        load_rows<SplitFloat, A>(words.rows[half][i], a, i, k + half * (A::kStep / 2));
+      }
+    }
+  }
+  __device__ __forceinline__ void add(const Words& words) {
+    OperandWords<SplitFloat> columns[kWide];
+#pragma unroll
+    for (int j = 0; j < kWide; ++j) columns[j].set(words.columns[j]);
+    float part[kTall][kWide][4] = {};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      OperandWords<SplitFloat> rows[kTall];
+#pragma unroll
+      for (int i = 0; i < kTall; ++i) rows[i].set(words.rows[half][i]);
+      for_each_product<SplitFloat>([&]<int N>() {
+#pragma unroll
+        for (int i = 0; i < kTall; ++i) {
+#pragma unroll
+          for (int j = 0; j < kWide; ++j) {
+            multiply<SplitFloat, N>(part[i][j], rows[i], columns[j], half);
+          }
+        }
+      });
+    }
+#pragma unroll
+    for (int i = 0; i < kTall; ++i) {
+#pragma unroll
+      for (int j = 0; j < kWide; ++j) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sum[i][j][e] += part[i][j][e];
+      }
+    }
+  }
+  /// Of parts of the operands.
+  __device__ __forceinline__ void add(const float* a, const float* b) {
+    Words first, second;
+    load(first, a, b, 0);
+    load(second, a, b, A::kStep);
+    add(first);
+    add(second);
+  }
+#endif
+};
+
+template <int kRows, int kColumns, class A, class B>
+struct TileSums<SplitFloat, kRows, kColumns, A, B> : SplitSums<kRows, kColumns, A, B> {};
 
 /// How a warp's lanes are kRows x (32 / kRows). Lanes whose numbers differ by 1 are in one row,
 /// those whose numbers differ by 2 in one column: where all of 16 lanes read the same as one

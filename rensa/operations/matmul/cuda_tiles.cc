@@ -47,7 +47,7 @@ bool b_has_chunks(const PlanKey& key) {
 }
 
 bool is_possible(const PlanKey& key, Device device) {
-  constexpr std::int64_t kMaxGrid = 65535, kLarge = std::int64_t{1} << 28;
+  constexpr std::int64_t kMaxGrid = 65535;
   constexpr std::int64_t kMax = std::numeric_limits<int>::max() / 2;
   if ((key.dtype != Dtype::float32 && !is_half(key)) || key.bias == PlanKey::Bias::separate ||
       (key.a_transposed && key.b_transposed)) {
@@ -57,8 +57,14 @@ bool is_possible(const PlanKey& key, Device device) {
       key.batch > kMaxGrid) {
     return false;
   }
-  // Beyond this many multiplications cuBLASLt's tiles have enough to do.
-  return key.multiplications() <= static_cast<double>(kLarge) && has_tiles(device);
+  return has_tiles(device);
+}
+
+/// Whether it may go by tiles that are not large. Beyond this many multiplications cuBLASLt's have
+/// enough to do.
+bool is_small(const PlanKey& key) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 28;
+  return key.multiplications() <= static_cast<double>(kLarge);
 }
 
 bool lines_have_chunks(const PlanKey& key) { return a_has_chunks(key) && b_has_chunks(key); }
@@ -83,7 +89,9 @@ template <class F> void for_each_size(const PlanKey& key, Device device, F&& f) 
   };
   if (rounded) all(kTensorSizes, true, false);
   if (!is_half(key)) all(kFloatSizes, false, false);
-  if (takes_boxes(key, device)) all(kBoxSizes, rounded, true);
+  if (!takes_boxes(key, device)) return;
+  all(kBoxSizes, rounded, true);
+  if (key.tf32.is_x3()) all(kBoxSizes, true, true);
 }
 
 int attribute(cudaDeviceAttr which, Device device) {
@@ -118,6 +126,18 @@ bool takes_box_panels(const PlanKey& key, Device device) {
          bytes + 2 * kBoxAlignment <= most_memory(device) && has_boxes(device);
 }
 
+/// Large tiles of floats as two TF32 numbers (cuda_split_panels.cuh).
+constexpr TileForm kSplitPanels[] = {{128, 64, 8, true, true}, {64, 64, 4, true, true}};
+
+bool takes_split_panels(const PlanKey& key, TileForm form, Device device) {
+  std::int64_t parts = std::min<std::int64_t>(ceil_div(key.k, depth(key, true)), kMostSplitParts);
+  std::int64_t bytes = parts * (form.rows + form.columns) * kBoxDepthBytes + kSplitColumnsBytes;
+  std::int64_t a_width = key.a_transposed ? key.m : key.k;
+  return key.tf32.is_x3() && lines_have_chunks(key) && key.a_ld >= a_width &&
+         key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow &&
+         bytes + 2 * kBoxAlignment <= most_memory(device) && has_split_panels(device);
+}
+
 std::int64_t tiles_of(const PlanKey& key, std::int64_t rows, std::int64_t columns) {
   return ceil_div(key.m, rows) * ceil_div(key.n, columns) * key.batch;
 }
@@ -139,13 +159,15 @@ std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes
   bool half = is_half(key);
   std::int64_t most_work = half ? 128 : 256;  // thousands of multiplications of a block
   if (boxes) most_work = half ? 1024 : key.tf32 ? 800 : 2048;
+  bool tensor_cores = is_rounded(key) || (boxes && key.tf32.is_x3());
   std::optional<TileForm> first;
   for_each_size(key, device, [&](TileForm form, int most) {
     std::int64_t area = form.rows * form.columns;
     // What a gate costs as a pass of its own pays for longer sums.
     bool long_with_gate = key.gate_follows && area == 1024 && key.k <= 1024;
-    if (first || form.boxes != boxes || tiles_of(key, form.rows, form.columns) > kMultiprocessors ||
-        (half && area > 512) || (area * key.k > most_work << 10 && !long_with_gate)) {
+    if (first || form.boxes != boxes || form.tensor_cores != tensor_cores ||
+        tiles_of(key, form.rows, form.columns) > kMultiprocessors || (half && area > 512) ||
+        (area * key.k > most_work << 10 && !long_with_gate)) {
       return;
     }
     std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
@@ -157,11 +179,47 @@ std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes
   return first;
 }
 
+/// Of floats as two TF32 numbers: where no form in boxes has a multiprocessor for each block, the
+/// one whose blocks, so many at a time, are likely done first.
+std::optional<TileForm> likely_split_form(const PlanKey& key, Device device) {
+  constexpr std::int64_t kShortest = 64;
+  if (key.k < kShortest) return std::nullopt;
+  if (is_small(key)) {
+    if (auto form = first_form(key, device, true)) return form;
+  }
+  struct Timed {
+    TileForm form;
+    double start, thousand_terms;  // microseconds of a block, on an H200
+  };
+  constexpr Timed kTimed[] = {
+      {{32, 32, 8, true, true}, 2.5, 5}, {kSplitPanels[1], 4, 15}, {kSplitPanels[0], 5, 20}};
+  std::optional<TileForm> best;
+  double least = 0;
+  for (const Timed& timed : kTimed) {
+    TileForm form = timed.form;
+    bool large = form.rows >= 64;
+    bool can = large ? takes_split_panels(key, form, device)
+                     : is_small(key) && takes_boxes(key, device) && fits_memory(key, form, device);
+    if (!can) continue;
+    std::int64_t rounds = ceil_div(tiles_of(key, form.rows, form.columns), kMultiprocessors);
+    double thousands = static_cast<double>(key.k) / 1000;
+    double time = static_cast<double>(rounds) * (timed.start + thousands * timed.thousand_terms);
+    if (best && time >= least) continue;
+    best = form;
+    least = time;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
   std::vector<TileForm> forms;
   if (!is_possible(key, device)) return forms;
+  for (TileForm form : kSplitPanels) {
+    if (takes_split_panels(key, form, device)) forms.push_back(form);
+  }
+  if (!is_small(key)) return forms;
   for_each_size(key, device, [&](TileForm form, int most) {
     std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
     for (int warps = 1; warps <= most; warps *= 2) {
@@ -184,6 +242,12 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   // A long sum for a vector has one row of a tile to do, and few blocks.
   constexpr std::int64_t kLongVector = 256;
   if (std::min(key.m, key.n) == 1 && key.k > kLongVector) return std::nullopt;
+  constexpr std::int64_t kFewBlocks = 48;
+  bool few = tiles_of(key, 16, 16) < kFewBlocks;
+  if (key.tf32.is_x3() && !few) {
+    if (auto form = likely_split_form(key, device)) return form;
+  }
+  if (!is_small(key)) return std::nullopt;
   constexpr std::int64_t kShortest = 64, kShortestOfBoxes = 32, kLongestOfBoxes = 128;
   std::int64_t large = tiles_of(key, kPanels[0].rows, kPanels[0].columns);
   if (large <= kMultiprocessors && 2 * large > kMultiprocessors) {
@@ -194,11 +258,10 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
       return kBoxPanel;
     }
   }
-  constexpr std::int64_t kLong = 256, kFewBlocks = 48;
+  constexpr std::int64_t kLong = 256;
   // By fused multiply-adds few blocks go faster by tiles of eight rows, of which there are no
   // boxes.
-  bool small = !is_rounded(key) && tiles_of(key, 16, 16) < kFewBlocks;
-  if (key.k >= kLong && !small) {
+  if (key.k >= kLong && (!few || is_rounded(key))) {
     if (auto form = first_form(key, device, true)) return form;
   }
   return first_form(key, device, false);
@@ -217,7 +280,9 @@ void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {
   TileArgs args{product_args(key, run), key.a_ld,          key.b_ld,         !key.a_transposed,
                 key.b_transposed,       a_has_chunks(key), b_has_chunks(key)};
   if (is_half(key)) launch_half_tiles(key.dtype, args, form, run.context);
-  else launch_float_tiles(args, form, run.context);
+  else if (!key.tf32.is_x3() || !form.tensor_cores) launch_float_tiles(args, form, run.context);
+  else if (form.rows < 64) launch_split_tiles(args, form, run.context);
+  else launch_split_panels(args, form, run.context);
 }
 
 }  // namespace rensa::cuda

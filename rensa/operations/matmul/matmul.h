@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "rensa/core/use_tf32.h"
 #include "rensa/device/kind.h"
 
 namespace rensa::operations {
@@ -20,13 +21,14 @@ struct Matmul final : KindOf<Matmul> {
   explicit Matmul(const char* name) : KindOf(name) {}
   double alpha = 1;
   Activation activation = Activation::none;  // tanh where takes_ends() says so
-  bool tf32 = false;                         // taken from Config when the operation is made
+  UseTf32 tf32;                              // taken from Config when the operation is made
   bool autotune = false;
   bool gate_follows = false;  // what comes next is likely a gate: the plan is chosen for both
   Operand a, b, bias, gate, c;
 
   template <class V> void fields(V& v) {
-    v.read(a, b, bias, gate), v.write(c), v.number(alpha, activation, tf32, gate_follows);
+    v.read(a, b, bias, gate), v.write(c),
+        v.number(alpha, activation, tf32, tf32.is_x3(), gate_follows);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;

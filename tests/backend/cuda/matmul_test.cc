@@ -64,7 +64,7 @@ struct Options {
   Activation activation = Activation::none;
   bool autotune = false;
   double alpha = 1;
-  bool tf32 = false;
+  UseTf32 tf32 = false;
   Array gate = {};
 };
 
@@ -191,8 +191,8 @@ TEST(CudaMatmul, BatchesGiveTheNumbersOfTheirProducts) {
   constexpr std::int64_t kBatch = 5;
   for (bool autotune : {false, true}) {
     for (Dtype dtype : {float32, float16, bfloat16}) {
-      for (bool tf32 : {false, true}) {
-        if (tf32 && dtype != float32) continue;
+      for (UseTf32 tf32 : {UseTf32(false), UseTf32(true), UseTf32::x3()}) {
+        if (tf32 != UseTf32(false) && dtype != float32) continue;
         for (Product p : {Product{1, 10, 64}, Product{200, 1, 72}, Product{40, 200, 1},
                           Product{64, 64, 64}, Product{13, 7, 5}, Product{16, 130, 300}}) {
           std::int64_t width = p.k;
@@ -320,15 +320,17 @@ TEST(CudaMatmul, EmptySumsAreTheBias) {
 
 TEST(CudaMatmul, PlansSurviveAFile) {
   RENSA_NEEDS_GPUS(1);
-  Operands o = operands({96, 130, 257}, float32);
-  Array tuned = multiply(o, {.bias = true, .autotune = true});
+  Operands o = operands({96, 130, 257}, float32), wide = operands({200, 136, 260}, float32);
+  Options split{.autotune = true, .tf32 = UseTf32::x3()};
+  Array tuned = multiply(o, {.bias = true, .autotune = true}), tuned_split = multiply(wide, split);
   std::string path = ::testing::TempDir() + "/rensa_plans.txt";
   cuda::save_plans(path);
   cuda::load_plans(path);
   std::int64_t waits = cuda::sync_count();
-  Array again = multiply(o, {.bias = true, .autotune = true});
+  Array again = multiply(o, {.bias = true, .autotune = true}), again_split = multiply(wide, split);
   EXPECT_EQ(cuda::sync_count(), waits);  // nothing is timed anew
   EXPECT_TRUE(xp::array_equal(tuned, again));
+  EXPECT_TRUE(xp::array_equal(tuned_split, again_split));
   std::ofstream(path, std::ios::app) << "matmul 1 2 3\n";
   EXPECT_THROW(cuda::load_plans(path), SerializationError);
   std::ofstream(path) << "something else\n";

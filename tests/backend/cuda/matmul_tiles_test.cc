@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -30,13 +31,14 @@ struct Product {
 struct Precision {
   const char* name;
   Dtype dtype;
-  bool tf32;
+  UseTf32 tf32;
   double unit;  // of a product of numbers in [-1, 1)
 };
 constexpr Precision kPrecisions[] = {{"float32", Dtype::float32, false, 1e-6},
                                      {"tf32", Dtype::float32, true, 1e-3},
                                      {"float16", Dtype::float16, false, 1e-3},
-                                     {"bfloat16", Dtype::bfloat16, false, 8e-3}};
+                                     {"bfloat16", Dtype::bfloat16, false, 8e-3},
+                                     {"tf32x3", Dtype::float32, UseTf32::x3(), 1e-6}};
 
 /// `batch` matrices of random numbers that are stored as (lines, width), rows after each other.
 Array stored(std::int64_t batch, std::int64_t lines, std::int64_t width, std::int64_t pad,
@@ -222,7 +224,7 @@ TEST(MatmulTiles, LargeTilesForShortSumsOverTheOuterAxis) {
     bool has = std::find(forms.begin(), forms.end(), kLarge) != forms.end();
     EXPECT_EQ(has, precision.dtype == Dtype::float32) << precision.name;
     EXPECT_EQ(cuda::likely_tile_form(key, gpu()) == kLarge,
-              precision.dtype == Dtype::float32 && !precision.tf32)
+              precision.dtype == Dtype::float32 && precision.tf32 == UseTf32())
         << precision.name;
   }
   cuda::PlanKey key = operands({1000, 1000, 100}, kPrecisions[0], true, false).key;
@@ -260,6 +262,80 @@ TEST_P(MatmulTiles, BoxesOfAnyBatch) {
           << static_cast<int>(form.rows) << " x " << static_cast<int>(form.columns) << " "
           << form.boxes;
     }
+  }
+}
+
+std::vector<cuda::TileForm> forms_of_split_floats(const cuda::PlanKey& key) {
+  std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
+  std::erase_if(forms, [](cuda::TileForm form) { return !form.tensor_cores; });
+  return forms;
+}
+
+TEST(MatmulTiles, LikelyForSplitFloats) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_split_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
+  auto rows = [](Product p, bool a_transposed) {
+    cuda::PlanKey key = operands(p, kPrecisions[4], a_transposed, false).key;
+    auto form = cuda::likely_tile_form(key, gpu());
+    return form && form->tensor_cores ? static_cast<int>(form->rows) : 0;
+  };
+  EXPECT_EQ(rows({1024, 1000, 1000}, false), 128);
+  EXPECT_EQ(rows({1024, 1000, 1024}, true), 128);
+  EXPECT_EQ(rows({1000, 1000, 100}, true), 128);
+  EXPECT_EQ(rows({512, 1000, 1000}, false), 64);
+  EXPECT_EQ(rows({256, 1000, 1000}, false), 32);
+  EXPECT_EQ(rows({100, 1000, 1000}, false), 32);
+  EXPECT_EQ(rows({16, 256, 256}, false), 0);
+  EXPECT_EQ(rows({1, 4096, 1024}, false), 0);
+  EXPECT_EQ(rows({1024, 1000, 1001}, false), 0);
+  EXPECT_EQ(rows({1024, 1000, 32}, false), 0);
+}
+
+// Infinity less itself is no number, and the largest floats have no nearest TF32 number.
+TEST(MatmulTiles, SplitFloatsKeepInfinityAndTheLargest) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (bool a_transposed : {false, true}) {
+    Operands o = operands({136, 72, 136}, kPrecisions[4], a_transposed, false);
+    o.a[{0, 0}].fill(0);
+    o.a[{0, 0, 5}].fill(kInfinity);
+    o.a[{0, 1}].fill(0);
+    o.a[{0, 1, 7}].fill(kLargest);
+    o.b[{0, 7}].fill(-0.5f);
+    o.b[{0, 9, 11}].fill(std::nanf(""));
+    std::vector<float> b5 = o.b[{0, 5}].to_vector<float>();
+    std::vector<cuda::TileForm> forms = forms_of_split_floats(o.key);
+    EXPECT_GT(forms.size(), cuda::has_split_panels(gpu()) ? 1u : 0u);
+    for (cuda::TileForm form : forms) {
+      Array c = run(o, form, Activation::none, false, 1)[0];
+      std::vector<float> infinite = c[0].to_vector<float>(), largest = c[1].to_vector<float>();
+      for (std::size_t j = 0; j < infinite.size(); ++j) {
+        if (j == 11) continue;
+        EXPECT_EQ(infinite[j], b5[j] < 0 ? -kInfinity : kInfinity) << j;
+        EXPECT_EQ(largest[j], -0.5f * kLargest) << j;
+      }
+      EXPECT_TRUE(xp::isnan(c[{Slice(), 11}]).all().item<bool>());
+      EXPECT_EQ(xp::isnan(c).sum().item<std::int64_t>(), 136);
+    }
+  }
+}
+
+// Of terms of one sign, whose sums would gain too little each time if tensor cores added them up.
+TEST(MatmulTiles, SplitFloatsAreAsNearAsFloats) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
+  Operands o = operands({128, 64, 4096}, kPrecisions[4], false, true);
+  o.a += 1;
+  o.b += 1;
+  Array exact = xp::matmul(o.a.astype(float64), o.b.astype(float64));
+  auto error = [&](cuda::TileForm form) {
+    Array c = run(o, form, Activation::none, false, 1);
+    return xp::abs(c.astype(float64) / exact - 1).max().item<double>();
+  };
+  for (cuda::TileForm form : forms_of_split_floats(o.key)) {
+    EXPECT_LT(error(form), 2e-6) << static_cast<int>(form.rows);
   }
 }
 

@@ -65,6 +65,20 @@ template <class T> __device__ __forceinline__ unsigned packed(float first, float
   return both;
 }
 
+/// c[m][n] and c[m][n + 1] += rows[m] @ columns, whose words are of both, for each m.
+template <class E, int kRows, int kColumns>
+__device__ __forceinline__ void multiply_columns(float (&c)[kRows][kColumns][4], int n,
+                                                 const OperandWords<E> (&rows)[kRows],
+                                                 const OperandWords<E>& columns) {
+  for_each_product<E>([&]<int N>() {
+#pragma unroll
+    for (int m = 0; m < kRows; ++m) {
+      multiply<E, N>(c[m][n], rows[m], columns, 0);
+      multiply<E, N>(c[m][n + 1], rows[m], columns, 1);
+    }
+  });
+}
+
 /// c (16 * kRows, 8 * kColumns) = a @ b^T: rows of a from `a_row` on and rows of b from 0 on of
 /// tiles of D columns.
 template <class E, int D, int kRows, int kColumns>
@@ -94,11 +108,7 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[kRows][kColumns][4], c
       load_matrices(stored,
                     b + Place::offset(n * 8 + lane % 8 + lane / 16 * 8, chunk + lane / 8 % 2));
       columns.set(stored);
-#pragma unroll
-      for (int m = 0; m < kRows; ++m) {
-        multiply<E>(c[m][n], rows[m], columns, 0);
-        multiply<E>(c[m][n + 1], rows[m], columns, 1);
-      }
+      multiply_columns(c, n, rows, columns);
     }
   }
 }
@@ -128,11 +138,7 @@ __device__ __forceinline__ void add_product(float (&c)[kRows][D / 8][4],
 #pragma unroll
       for (int n = 0; n < D / 8; n += 2) {
         load_transposed(columns.part[0], b + Place::offset(k * 8 + lane % 16, n + lane / 16));
-#pragma unroll
-        for (int m = 0; m < kRows; ++m) {
-          multiply<E>(c[m][n], rows[m], columns, 0);
-          multiply<E>(c[m][n + 1], rows[m], columns, 1);
-        }
+        multiply_columns(c, n, rows, columns);
       }
     }
   } else {
@@ -156,11 +162,7 @@ __device__ __forceinline__ void add_product(float (&c)[kRows][D / 8][4],
           words[w] = __float_as_uint(b[Place::offset(row, column / 4) + column % 4]);
         }
         columns.set(words);
-#pragma unroll
-        for (int m = 0; m < kRows; ++m) {
-          multiply<E>(c[m][n], rows[m], columns, 0);
-          multiply<E>(c[m][n + 1], rows[m], columns, 1);
-        }
+        multiply_columns(c, n, rows, columns);
       }
     }
   }
