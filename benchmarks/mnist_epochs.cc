@@ -69,11 +69,13 @@ int main(int argc, char** argv) try {
   CLI::App app("Epochs of MNIST");
   std::string device_name = "cuda:0";
   int epochs = 20;
+  bool tf32 = false;
   app.add_option("device", device_name);
   app.add_option("--epochs", epochs)->check(CLI::Range(2, 1000));
-  app.add_flag("--tf32", config().tf32, "products in TF32");
+  app.add_flag("--tf32", tf32, "products in TF32");
   app.add_flag("--autotune", config().autotune, "choose the products' plans by timing");
   CLI11_PARSE(app, argc, argv);
+  config().tf32 = tf32;
   Device device(device_name);
   datasets::TrainTest mnist = datasets::get_mnist();
   for (bool on_device : {false, true}) {

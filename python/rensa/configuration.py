@@ -33,7 +33,8 @@ mixed16, mixed_bf16 = Mixed("mixed16"), Mixed("mixed_bf16")
 
 class Config:
     """The calling thread's configuration: `train`, `enable_backprop`, `debug`, `keep_graph_on_report`, `tf32`,
-    `autotune`, `cudnn_deterministic`, and `dtype` of parameters."""
+    `autotune`, `cudnn_deterministic`, and `dtype` of parameters. All are bools but for `dtype`, and for `tf32`, which may
+    be "x3" as well."""
 
     def __getattr__(self, name):
         if name != "dtype":

@@ -362,12 +362,32 @@ template <class Use> auto with_field(const std::string& name, Use use) {
   throw nb::attribute_error(("the configuration has no " + name).c_str());
 }
 
+nb::object value_of(bool field) { return nb::bool_(field); }
+nb::object value_of(UseTf32 field) {
+  if (field.is_x3()) return nb::str("x3");
+  return nb::bool_(bool(field));
+}
+
+void set_value(bool& field, nb::handle value) {
+  if (!nb::isinstance<nb::bool_>(value)) throw nb::type_error("a bool is wanted");
+  field = nb::cast<bool>(value);
+}
+void set_value(UseTf32& field, nb::handle value) {
+  if (nb::isinstance<nb::bool_>(value)) {
+    field = nb::cast<bool>(value);
+    return;
+  }
+  bool is_x3 = nb::isinstance<nb::str>(value) && nb::cast<std::string>(value) == "x3";
+  if (!is_x3) throw nb::type_error("tf32 is False, True or \"x3\"");
+  field = UseTf32::x3();
+}
+
 void bind_config(nb::module_& m) {
   m.def("get_config", [](const std::string& name) {
-    return with_field(name, [](bool& field) { return field; });
+    return with_field(name, [](auto& field) { return value_of(field); });
   });
-  m.def("set_config", [](const std::string& name, bool value) {
-    with_field(name, [&](bool& field) { return field = value; });
+  m.def("set_config", [](const std::string& name, nb::object value) {
+    with_field(name, [&](auto& field) { set_value(field, value); });
   });
   m.def("use_cpu_for_gpus", &python::use_cpu_for_gpus, nb::arg("on"),
         "Code that names GPUs runs on the CPU.");

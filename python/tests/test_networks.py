@@ -158,6 +158,12 @@ class Gradients(unittest.TestCase):
         self.assertIsNone(y.creator)
         with rensa.using_config("train", False):
             np.testing.assert_array_equal(host(F.dropout(Variable(np.ones(100)))), 1)
+        for value in (True, "x3", False):
+            with rensa.using_config("tf32", value):
+                self.assertEqual(rensa.config.tf32, value)
+        for value in ("three", 3):
+            with self.assertRaises(TypeError):
+                rensa.config.tf32 = value
 
 
 @on_gpu_too

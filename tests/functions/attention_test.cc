@@ -190,7 +190,7 @@ TEST_P(AttentionSizes, AreWhatIsComposed) {
                                             {float64, 1e-12, false},
                                             {float16, 4e-3, false},
                                             {bfloat16, 3e-2, false}}) {
-        UsingConfig<bool> rounded(&Config::tf32, tf32);
+        UsingConfig rounded(&Config::tf32, tf32);
         for (bool apart : {false, true}) {
           SCOPED_TRACE(fmt::format("{} {} {} {} {} {} {} {}", s.heads, s.queries, s.keys, s.width,
                                    std::string(dtype_name(dtype)), tf32, apart, device.str()));

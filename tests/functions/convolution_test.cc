@@ -343,7 +343,7 @@ TEST(Convolution, RoundsToTf32WhereThatIsAllowed) {
     };
     Arrays want = results(float64);
     for (bool tf32 : {false, true, false}) {
-      UsingConfig<bool> allow(&Config::tf32, tf32);
+      UsingConfig allow(&Config::tf32, tf32);
       Arrays got = results(float32);
       for (std::size_t i = 0; i < got.size(); ++i) {
         expect_close(got[i], want[i], tf32 ? 2e-3 : 1.5e-5, i == 0 ? "y" : i == 1 ? "gx" : "gW");
