@@ -1,9 +1,9 @@
 // Attention, forward and forward with backward: on a GPU bfloat16 with 16 heads of 8 samples, on a
-// CPU float32 with 8 heads of one. Beside the time stands what it comes to in the products that
-// forward needs (two) and backward (five), of a causal one half of them.
-// benchmarks/peers/attention.py does the same in PyTorch.
+// CPU float32 with 8 heads of one, unless another dtype is named. Beside the time stands what it
+// comes to in the products that forward needs (two) and backward (five), of a causal one half of
+// them. benchmarks/peers/attention.py does the same in PyTorch.
 //
-//   attention [DEVICE [always | automatic | never]]   (config().use_cudnn)
+//   attention [DEVICE [always | automatic | never [DTYPE]]]   (config().use_cudnn)
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
@@ -24,11 +24,11 @@ struct Work {
 
 class Attentions {
  public:
-  explicit Attentions(Device device)
+  Attentions(Device device, Dtype dtype)
       : device_(device),
         batch_(device.is_cpu() ? 1 : 8),
         heads_(device.is_cpu() ? 8 : 16),
-        dtype_(device.is_cpu() ? float32 : bfloat16) {}
+        dtype_(dtype) {}
 
   void run() {
     for (std::int64_t length : {1024, 4096}) {
@@ -83,7 +83,9 @@ int main(int argc, char** argv) try {
   config().use_cudnn = use == "always"  ? UseCudnn::always
                        : use == "never" ? UseCudnn::never
                                         : UseCudnn::automatic;
-  Attentions(argc > 1 ? Device(argv[1]) : try_gpu()).run();
+  Device device = argc > 1 ? Device(argv[1]) : try_gpu();
+  Dtype usual = device.is_cpu() ? float32 : bfloat16;
+  Attentions(device, argc > 3 ? parse_dtype(argv[3]) : usual).run();
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
