@@ -40,20 +40,15 @@ template <class T, int Inner, int Outer> struct Box {
 
 #if RENSA_HAS_BOXES
 
-/// A barrier in shared memory, for round after round: one ends when all that is counted have
-/// arrived and the bytes of boxes that it expects are there.
+/// A barrier in shared memory that waits for bytes of boxes, again and again: a round ends when all
+/// that it expects are there.
 class BoxBarrier {
  public:
   /// By one thread, once; closed by open_barriers() before anyone else uses it.
-  __device__ __forceinline__ void init(int arrivals = 1) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals)
-                 : "memory");
+  __device__ __forceinline__ void init() {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(1) : "memory");
   }
-  /// By a thread that is counted. What it did before is seen by those that have waited.
-  __device__ __forceinline__ void arrive() {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
-  }
-  /// Arrives, at a round's begin, before boxes of so many bytes are brought.
+  /// By one thread, at a round's begin, before it brings boxes of so many bytes.
   __device__ __forceinline__ void expect(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()),
                  "r"(bytes)

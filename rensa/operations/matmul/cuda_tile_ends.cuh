@@ -54,7 +54,7 @@ template <class E, int kRows, int kColumns> struct TileEnds {
   }
   /// Rows in their order.
   __device__ __forceinline__ void store(const TileArgs& p, int row, float sum) {
-    if constexpr (kProducts < E >> 1) {
+    if constexpr (std::is_same_v<E, SplitFloat>) {
       if (!isfinite(sum)) sum = plain_sum(p, row0 + row, column);
     }
     T value = finish<T>(sum, p.alpha, bias, p.activation);

@@ -146,18 +146,27 @@ template <class E, int kRows, int kColumns, class A, class B> struct TileSums {
 /// Of floats as two TF32 numbers. Tensor cores cut off what a sum gains, rather than round it, so
 /// they add up no more than a step, and float32 additions the steps.
 template <int kRows, int kColumns, class A, class B>
-class SplitSums : public TileSums<Tf32, kRows, kColumns, A, B> {
+struct TileSums<SplitFloat, kRows, kColumns, A, B> : TileSums<Tf32, kRows, kColumns, A, B> {
 #if RENSA_HAS_TENSOR_CORES
- public:
   using Base = TileSums<Tf32, kRows, kColumns, A, B>;
   using Base::kTall, Base::kWide, Base::sum;
   static_assert(A::kDepth == 2 * A::kStep);
 
+  /// Of parts of the operands.
+  __device__ __forceinline__ void add(const float* a, const float* b) {
+    Words first, second;
+    load(first, a, b, 0);
+    load(second, a, b, A::kStep);
+    add(first);
+    add(second);
+  }
+
+ private:
   /// What a step needs of a and b.
   struct Words {
     unsigned rows[2][kTall][4], columns[kWide][4];
   };
-  __device__ __forceinline__ static void load(Words& words, const float* a, const float* b, int k) {
+  static __device__ __forceinline__ void load(Words& words, const float* a, const float* b, int k) {
 #pragma unroll
     for (int j = 0; j < kWide; ++j) load_columns<SplitFloat, B>(words.columns[j], b, j, k);
 #pragma unroll
@@ -197,19 +206,8 @@ class SplitSums : public TileSums<Tf32, kRows, kColumns, A, B> {
       }
     }
   }
-  /// Of parts of the operands.
-  __device__ __forceinline__ void add(const float* a, const float* b) {
-    Words first, second;
-    load(first, a, b, 0);
-    load(second, a, b, A::kStep);
-    add(first);
-    add(second);
-  }
 #endif
 };
-
-template <int kRows, int kColumns, class A, class B>
-struct TileSums<SplitFloat, kRows, kColumns, A, B> : SplitSums<kRows, kColumns, A, B> {};
 
 /// How a warp's lanes are kRows x (32 / kRows). Lanes whose numbers differ by 1 are in one row,
 /// those whose numbers differ by 2 in one column: where all of 16 lanes read the same as one
