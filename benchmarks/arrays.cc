@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <utility>
 
 #include "benchmarks/timing.h"
 
@@ -17,6 +19,8 @@ namespace {
 using namespace rensa;
 
 constexpr std::int64_t kSize = std::int64_t{64} << 20, kSide = 8192;
+constexpr std::pair<const char*, UseTf32> kPrecisions[] = {
+    {"float32", false}, {"TF32", true}, {"TF32 x 3", UseTf32::x3()}};
 
 class ArrayWork {
  public:
@@ -69,15 +73,10 @@ class ArrayWork {
   void compute_bound() {
     Array a = xp::random::normal(0, 1, {kSide, kSide}, float32, device_);
     double tera = 2e-12 * static_cast<double>(kSide) * static_cast<double>(kSide * kSide);
-    print("matmul 8192, float32", tera / seconds([&] { (void)xp::matmul(a, a); }, 10), "TFLOP/s");
-    {
-      UsingConfig rounded(&Config::tf32, true);
-      print("matmul 8192, TF32", tera / seconds([&] { (void)xp::matmul(a, a); }, 10), "TFLOP/s");
-    }
-    {
-      UsingConfig split(&Config::tf32, UseTf32::x3());
-      print("matmul 8192, TF32 x 3", tera / seconds([&] { (void)xp::matmul(a, a); }, 10),
-            "TFLOP/s");
+    for (auto [name, tf32] : kPrecisions) {
+      UsingConfig how(&Config::tf32, tf32);
+      print(std::string("matmul 8192, ") + name,
+            tera / seconds([&] { (void)xp::matmul(a, a); }, 10), "TFLOP/s");
     }
     Array half = a.astype(bfloat16);
     print("matmul 8192, bfloat16", tera / seconds([&] { (void)xp::matmul(half, half); }, 10),
@@ -92,14 +91,12 @@ class ArrayWork {
     Array a = xp::random::normal(0, 1, {kSmallSide, kSmallSide}, float32, device_);
     Array wide = a.astype(float64), exact = xp::matmul(wide, wide);
     auto mean_square = [](const Array& x) { return xp::mean(x * x).item<double>(); };
-    auto error = [&](const char* name, UseTf32 tf32) {
+    for (auto [name, tf32] : kPrecisions) {
       UsingConfig how(&Config::tf32, tf32);
       double square = mean_square(xp::matmul(a, a).astype(float64) - exact);
-      print(name, std::sqrt(square / mean_square(exact)) * 1e7, "1e-7");
-    };
-    error("error of matmul 2048, float32", false);
-    error("error of matmul 2048, TF32 x 3", UseTf32::x3());
-    error("error of matmul 2048, TF32", true);
+      print(std::string("error of matmul 2048, ") + name,
+            std::sqrt(square / mean_square(exact)) * 1e7, "1e-7");
+    }
   }
 
   void bus() {

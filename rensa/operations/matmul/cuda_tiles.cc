@@ -37,10 +37,10 @@ bool has_chunks(const PlanKey& key, PlanKey::Aligned operand, std::int64_t ld, s
   std::int64_t chunk = 16 / itemsize(key.dtype);
   return (key.aligned & operand) && ld % chunk == 0 && stride % chunk == 0 && width % chunk == 0;
 }
+std::int64_t a_width(const PlanKey& key) { return key.a_transposed ? key.m : key.k; }
 std::int64_t b_width(const PlanKey& key) { return key.b_transposed ? key.k : key.n; }
 bool a_has_chunks(const PlanKey& key) {
-  return has_chunks(key, PlanKey::aligned_a, key.a_ld, key.a_stride,
-                    key.a_transposed ? key.m : key.k);
+  return has_chunks(key, PlanKey::aligned_a, key.a_ld, key.a_stride, a_width(key));
 }
 bool b_has_chunks(const PlanKey& key) {
   return has_chunks(key, PlanKey::aligned_b, key.b_ld, key.b_stride, b_width(key));
@@ -132,8 +132,7 @@ constexpr TileForm kSplitPanels[] = {{128, 64, 8, true, true}, {64, 64, 4, true,
 bool takes_split_panels(const PlanKey& key, TileForm form, Device device) {
   std::int64_t parts = std::min<std::int64_t>(ceil_div(key.k, depth(key, true)), kMostSplitParts);
   std::int64_t bytes = parts * (form.rows + form.columns) * kBoxDepthBytes + kSplitColumnsBytes;
-  std::int64_t a_width = key.a_transposed ? key.m : key.k;
-  return key.tf32.is_x3() && lines_have_chunks(key) && key.a_ld >= a_width &&
+  return key.tf32.is_x3() && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
          key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow &&
          bytes + 2 * kBoxAlignment <= most_memory(device) && has_split_panels(device);
 }
