@@ -166,6 +166,15 @@ DriverCallCounter::DriverCallCounter() : impl_(std::make_unique<Impl>()) {
   check("cuptiEnableDomain", enabled);
 }
 
+bool DriverCallCounter::can_count() {
+  CUpti_SubscriberHandle subscriber = nullptr;
+  CUptiResult result = cupti().subscribe(&subscriber, &Impl::called, nullptr);
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) return false;
+  check("cuptiSubscribe", result);
+  check("cuptiUnsubscribe", cupti().unsubscribe(subscriber));
+  return true;
+}
+
 DriverCallCounter::~DriverCallCounter() { cupti().unsubscribe(impl_->subscriber); }
 
 DriverCalls DriverCallCounter::snapshot() const {
@@ -187,6 +196,7 @@ DriverCalls DriverCallCounter::snapshot() const {
 struct DriverCallCounter::Impl {};
 DriverCallCounter::DriverCallCounter() { throw CudaError("this build of Rensa has no CUDA"); }
 DriverCallCounter::~DriverCallCounter() = default;
+bool DriverCallCounter::can_count() { return false; }
 DriverCalls DriverCallCounter::snapshot() const { return {}; }
 
 #endif

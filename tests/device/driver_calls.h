@@ -2,6 +2,8 @@
 // independent of the library's own.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,9 +42,19 @@ class DriverCallCounter {
 
   DriverCalls snapshot() const;
 
+  /// False where a tool, as compute-sanitizer, has CUPTI for itself.
+  static bool can_count();
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rensa::testing
+
+/// Skips the test where no DriverCallCounter can count.
+#define RENSA_NEEDS_DRIVER_CALLS()                                      \
+  if (!::rensa::testing::DriverCallCounter::can_count()) {              \
+    GTEST_SKIP() << "a tool has CUPTI: driver calls cannot be counted"; \
+  }                                                                     \
+  static_assert(true)

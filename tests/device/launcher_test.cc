@@ -217,6 +217,7 @@ TEST(Devices, DiagnoseTellsWhatIsThereAndWhatIsMissing) {
 // A device is a name: neither making one nor reading, printing and comparing them asks the driver.
 TEST(Devices, NamingAGpuIsNoDriverCalls) {
   RENSA_NEEDS_GPUS(1);
+  RENSA_NEEDS_DRIVER_CALLS();
   testing::DriverCallCounter counter;
   testing::DriverCalls before = counter.snapshot();
   EXPECT_EQ(Device("gpu:0"), gpu(0));

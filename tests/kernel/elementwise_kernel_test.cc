@@ -191,6 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ElementwiseKernelTest,
 
 TEST(ElementwiseKernel, WhatIsCompiledAheadLoadsNothingByDriverCalls) {
   RENSA_NEEDS_GPUS(1);
+  RENSA_NEEDS_DRIVER_CALLS();
   ElementwiseKernel scaled("T x", "T y", "y = 5 * x", "scaled_ahead_on_gpu");
   ReductionKernel total("T x", "T y", "x", "a + b", "y = a", "0", "total_ahead_on_gpu");
   ElementwiseKernel cold("T x", "T y", "y = 7 * x", "scaled_by_its_first_call");

@@ -38,6 +38,7 @@ class SteadyState : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SteadyState, AnIterationWaitsForNothingAndAllocatesNothing) {
   RENSA_NEEDS_GPUS(1);
+  RENSA_NEEDS_DRIVER_CALLS();
   testing::DriverCallCounter counter;
   auto model = L::Classifier(MLP(64, 10));
   optimizers::Adam optimizer;

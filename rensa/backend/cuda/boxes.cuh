@@ -46,7 +46,7 @@ class BoxBarrier {
  public:
   /// By one thread, once; closed by open_barriers() before anyone else uses it.
   __device__ __forceinline__ void init() {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(1) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
   }
   /// By one thread, at a round's begin, before it brings boxes of so many bytes.
   __device__ __forceinline__ void expect(int bytes) {

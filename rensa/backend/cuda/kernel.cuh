@@ -61,6 +61,14 @@ static inline void launch_address(const char* operation, const LaunchContext& co
   RENSA_CUDA_CHECK(operation, cudaLaunchKernelExC(&config, kernel, args));
 }
 
+/// Bytes of shared memory that a block on `device` may have.
+static inline int most_shared_memory(const char* operation, Device device) {
+  int most = 0;
+  RENSA_CUDA_CHECK(operation, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                                     device.index));
+  return most;
+}
+
 /// Lets launches on `device`, the current one, give each block of `kernel` all the shared memory
 /// that a block there may have; 48 KiB, with what the kernel has of its own, are free to all. Never
 /// less than all: the limit is the kernel's, and another thread may be about to launch it with
@@ -68,18 +76,16 @@ static inline void launch_address(const char* operation, const LaunchContext& co
 /// kernels find room beside.
 static inline void allow_shared_memory(const char* operation, Device device, const void* kernel) {
   thread_local std::set<std::pair<int, const void*>> allowed;
-  if (!allowed.insert({device.index, kernel}).second) return;
+  if (allowed.contains({device.index, kernel})) return;
   cudaFuncAttributes of_kernel{};
-  int most = 0;
   RENSA_CUDA_CHECK(operation, cudaFuncGetAttributes(&of_kernel, kernel));
-  RENSA_CUDA_CHECK(operation, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                                                     device.index));
   auto set = [&](cudaFuncAttribute attribute, int value) {
     RENSA_CUDA_CHECK(operation, cudaFuncSetAttribute(kernel, attribute, value));
   };
   set(cudaFuncAttributeMaxDynamicSharedMemorySize,
-      most - static_cast<int>(of_kernel.sharedSizeBytes));
+      most_shared_memory(operation, device) - static_cast<int>(of_kernel.sharedSizeBytes));
   set(cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  allowed.insert({device.index, kernel});
 }
 
 /// Queues `kernel(args)`; every kernel here takes one struct by value, and calls

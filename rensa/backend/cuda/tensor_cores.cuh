@@ -12,8 +12,9 @@
 namespace rensa::cuda {
 
 // What is multiplied: half_t, bfloat16_t, and float in two ways.
-struct Tf32 {};        // rounded to TF32
-struct SplitFloat {};  // as two TF32 numbers, of which three products are taken: see OperandWords
+struct Tf32 {};         // rounded to TF32
+struct BroughtTf32 {};  // likewise, by the boxes that bring it
+struct SplitFloat {};   // as two TF32 numbers, of which three products are taken: see OperandWords
 
 template <class E> struct StoredAs { using type = float; };
 template <> struct StoredAs<half_t> { using type = half_t; };
@@ -87,14 +88,20 @@ __device__ __forceinline__ void multiply_words(float (&c)[4], const unsigned (&a
 #undef RENSA_MULTIPLY
 }
 
+/// The nearest TF32 number, of two the one away from zero, in the bits that tensor cores read; the
+/// 13 below are left as they are. (CUDA's conversion takes an instruction more to clear them.)
 __device__ __forceinline__ unsigned to_tf32(float x) {
-  unsigned word;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(word) : "f"(x));
-  return word;
+  constexpr unsigned kHalf = 0x1000;
+  unsigned word = __float_as_uint(x);
+  return isfinite(x) ? word + kHalf : word;
 }
 
 /// Of how many products of tensor cores one is made.
 template <class E> inline constexpr int kProducts = std::is_same_v<E, SplitFloat> ? 3 : 1;
+
+// Which part of a's and of b's OperandWords product N takes: the small ones come first.
+template <class E, int N> inline constexpr int kPartOfA = kProducts<E> == 3 && N == 0;
+template <class E, int N> inline constexpr int kPartOfB = N == 1;
 
 /// Four words of one operand as the tensor cores take them. A split float is its nearest TF32
 /// number and, as the second, what that leaves: 12 bits, of which tensor cores read 11. So it is
@@ -109,7 +116,7 @@ template <class E> struct OperandWords {
   __device__ __forceinline__ void set(const unsigned (&stored)[4]) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      if constexpr (is_16bit<E>) {
+      if constexpr (is_16bit<E> || std::is_same_v<E, BroughtTf32>) {
         part[0][k] = stored[k];
       } else if constexpr (kParts == 1) {
         part[0][k] = to_tf32(__uint_as_float(stored[k]));
@@ -132,14 +139,13 @@ template <class E, class F> __device__ __forceinline__ void for_each_product(F&&
   }
 }
 
-/// Product N of the kProducts of c += a @ b, of b the words 2 * `half` and the next. The small ones
-/// come first. Products of one c wait for each other: others belong between them.
+/// Product N of the kProducts of c += a @ b, of b the words 2 * `half` and the next. Products of
+/// one c wait for each other: others belong between them.
 template <class E, int N>
 __device__ __forceinline__ void multiply(float (&c)[4], const OperandWords<E>& a,
                                          const OperandWords<E>& b, int half) {
-  constexpr bool kLast = N == kProducts<E> - 1;
-  constexpr int kOfA = !kLast && N == 0, kOfB = !kLast && N == 1;
-  multiply_words<E>(c, a.part[kOfA], b.part[kOfB][2 * half], b.part[kOfB][2 * half + 1]);
+  const unsigned(&columns)[4] = b.part[kPartOfB<E, N>];
+  multiply_words<E>(c, a.part[kPartOfA<E, N>], columns[2 * half], columns[2 * half + 1]);
 }
 
 #endif

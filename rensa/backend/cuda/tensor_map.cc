@@ -9,10 +9,10 @@ namespace rensa::cuda {
 
 namespace {
 
-CUtensorMapDataType type_of(Dtype dtype) {
-  if (dtype == Dtype::float16) return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  if (dtype == Dtype::bfloat16) return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+CUtensorMapDataType type_of(const BatchOfMatrices& x) {
+  if (x.dtype == Dtype::float16) return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  if (x.dtype == Dtype::bfloat16) return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  return x.to_tf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
 CUtensorMapSwizzle swizzle_of(std::int64_t bytes) {
@@ -35,7 +35,7 @@ CUtensorMap tensor_map(const char* operation, const BatchOfMatrices& x, int box_
   cuuint32_t steps[] = {1, 1, 1};
   CUtensorMap map;
   CUresult result = driver().tensor_map_encode(
-      &map, type_of(x.dtype), 3, const_cast<void*>(x.data), extents, strides, box, steps,
+      &map, type_of(x), 3, const_cast<void*>(x.data), extents, strides, box, steps,
       CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(box_width * size),
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {

@@ -15,6 +15,7 @@ struct BatchOfMatrices {
   Dtype dtype;       // float32, float16 or bfloat16
   std::int64_t width, lines, batch;
   std::int64_t line_stride, batch_stride;  // of multiples of 16 bytes; the last of 0: one matrix
+  bool to_tf32 = false;                    // boxes bring the nearest TF32 numbers of float32
 };
 
 /// Bytes at a multiple of which a box begins in shared memory.

@@ -15,11 +15,12 @@ struct BoxArgs : TileArgs {
 };
 
 /// Part of an operand in shared memory, as OperandPart: a box whose inner side is k where kAlongK.
-template <class T, int kLines, bool kAlongK> struct OperandBox {
+template <class T, int kLines, bool kAlongK, int kTerms = kBoxDepthBytes / int{sizeof(T)}>
+struct OperandBox {
   static constexpr bool along_k = kAlongK;
   static constexpr int kLineCount = kLines;
   static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));
-  static constexpr int kStep = 4 * kChunk, kDepth = kBoxDepthBytes / static_cast<int>(sizeof(T));
+  static constexpr int kStep = 4 * kChunk, kDepth = kTerms;
   using Place = std::conditional_t<kAlongK, Box<T, kDepth, kLines>, Box<T, kLines, kDepth>>;
   static constexpr int kSize = Place::kSize, kEightLines = 8 * kDepth;
 
@@ -38,12 +39,14 @@ template <class T, int kLines, bool kAlongK> struct OperandBox {
     bring_box(part, map, kAlongK ? k : line, kAlongK ? line : k, batch, barrier);
   }
 #endif
-  /// Of `lines` lines.
+  /// Of `lines` lines, for what is multiplied as E.
+  template <class E>
   static CUtensorMap map(const TileArgs& args, const void* data, std::int64_t lines,
                          std::int64_t ld, std::int64_t batch_stride) {
     std::int64_t width = args.k;
     if (!kAlongK) std::swap(width, lines);
     BatchOfMatrices x{data, dtype_of<T>, width, lines, args.batch, ld, batch_stride};
+    x.to_tf32 = std::is_same_v<E, BroughtTf32>;
     return tensor_map("matmul", x, Place::kInner, Place::kOuter);
   }
 };
@@ -149,8 +152,8 @@ template <class E, int kRows, int kColumns>
 void launch_boxes(const TileArgs& args, int warps, const LaunchContext& context) {
   auto by = [&]<bool kBAlongK>() {
     using Warp = BoxWarp<E, kRows, kColumns, kBAlongK>;
-    BoxArgs boxes{args, Warp::A::map(args, args.a, args.m, args.a_ld, args.a_batch),
-                  Warp::B::map(args, args.b, args.n, args.b_ld, args.b_batch)};
+    BoxArgs boxes{args, Warp::A::template map<E>(args, args.a, args.m, args.a_ld, args.a_batch),
+                  Warp::B::template map<E>(args, args.b, args.n, args.b_ld, args.b_batch)};
     int bytes = warps * Warp::bytes(args.k, warps) + kBoxAlignment;
     launch_tiles(box_kernel<E, kRows, kColumns, kBAlongK>, boxes, kRows, kColumns, warps, bytes,
                  context);

@@ -62,6 +62,9 @@ template <class T> __device__ __forceinline__ float bias_of(const T* bias, int c
   return bias ? convert<float>(bias[column]) : -0.0f;
 }
 
+/// NaN stays NaN.
+__device__ __forceinline__ float relu_of(float value) { return value <= 0.0f ? 0.0f : value; }
+
 /// What a product stores for a sum, unless a gate is closed there. An activation sees what would be
 /// stored without it.
 template <class T>
@@ -72,7 +75,7 @@ __device__ __forceinline__ T finish(float sum, float alpha, float bias,
   T stored = convert<T>(value);
   if (activation == operations::Activation::none) return stored;
   value = convert<float>(stored);
-  if (activation == operations::Activation::relu) value = value <= 0.0f ? 0.0f : value;
+  if (activation == operations::Activation::relu) value = relu_of(value);
   else value = m::tanh(value);
   return convert<T>(value);
 }

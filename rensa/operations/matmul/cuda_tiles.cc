@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "rensa/backend/cuda/check.h"
+#include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/tensor_map.h"
 #include "rensa/core/integers.h"
 #include "rensa/portable/launch_plan.h"
@@ -94,12 +94,6 @@ template <class F> void for_each_size(const PlanKey& key, Device device, F&& f) 
   if (key.tf32.is_x3()) all(kBoxSizes, true, true);
 }
 
-int attribute(cudaDeviceAttr which, Device device) {
-  int value = 0;
-  RENSA_CUDA_CHECK("matmul", cudaDeviceGetAttribute(&value, which, device.index));
-  return value;
-}
-
 constexpr std::int64_t kNarrow = 32;  // sides up to this leave most of a large tile empty
 
 /// Large tiles of short sums (cuda_panels.cuh).
@@ -110,7 +104,7 @@ bool takes_panels(const PlanKey& key, TileForm form, Device device) {
   std::int64_t parts = ceil_div(key.k, depth(key, false));
   std::int64_t bytes = parts * (form.rows + form.columns) * kPanelLineBytes;
   return is_rounded(key) && lines_have_chunks(key) && std::min(key.m, key.n) > kNarrow &&
-         parts <= kMostParts && bytes <= most_memory(device);
+         parts <= kMostParts && bytes <= most_shared_memory("matmul", device);
 }
 
 /// Likewise by fused multiply-adds (cuda_box_panels.cuh).
@@ -123,18 +117,22 @@ bool takes_box_panels(const PlanKey& key, Device device) {
   return key.dtype == Dtype::float32 && key.a_transposed && lines_have_chunks(key) &&
          c_has_chunks && key.a_ld >= key.m && key.b_ld >= key.n &&
          std::min(key.m, key.n) > kNarrow && parts <= kMostBoxPanelParts &&
-         bytes + 2 * kBoxAlignment <= most_memory(device) && has_boxes(device);
+         bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) && has_boxes(device);
 }
 
-/// Large tiles of floats as two TF32 numbers (cuda_split_panels.cuh).
-constexpr TileForm kSplitPanels[] = {{128, 64, 8, true, true}, {64, 64, 4, true, true}};
+/// Large tiles in TF32, the first alone, or as two TF32 numbers (cuda_warpgroup_panels.cuh).
+constexpr TileForm kWarpgroupPanels[] = {{128, 64, 8, true, true}, {64, 64, 4, true, true}};
 
-bool takes_split_panels(const PlanKey& key, TileForm form, Device device) {
-  std::int64_t parts = std::min<std::int64_t>(ceil_div(key.k, depth(key, true)), kMostSplitParts);
-  std::int64_t bytes = parts * (form.rows + form.columns) * kBoxDepthBytes + kSplitColumnsBytes;
-  return key.tf32.is_x3() && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
+bool is_warpgroup_panel(TileForm form) {
+  return form.tensor_cores && form.boxes && form.rows >= kWarpgroupPanels[1].rows;
+}
+
+bool takes_warpgroup_panels(const PlanKey& key, TileForm form, Device device) {
+  bool has_form = key.tf32.is_x3() || (key.tf32 && form == kWarpgroupPanels[0]);
+  return has_form && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
          key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow &&
-         bytes + 2 * kBoxAlignment <= most_memory(device) && has_split_panels(device);
+         kWarpgroupBytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) &&
+         has_warpgroup_panels(device);
 }
 
 std::int64_t tiles_of(const PlanKey& key, std::int64_t rows, std::int64_t columns) {
@@ -149,7 +147,7 @@ bool fits_memory(const PlanKey& key, TileForm form, Device device) {
   std::int64_t lines =
       std::min<std::int64_t>(needed, kWarpParts) * form.warps * (form.rows + form.columns);
   std::int64_t bytes = lines * (form.boxes ? kBoxDepthBytes : kCopiedLineBytes);
-  return bytes + 2 * kBoxAlignment <= most_memory(device);
+  return bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device);
 }
 
 /// Of the forms with or without boxes the first that has a multiprocessor for each block, and
@@ -190,14 +188,15 @@ std::optional<TileForm> likely_split_form(const PlanKey& key, Device device) {
     TileForm form;
     double start, thousand_terms;  // microseconds of a block, on an H200
   };
-  constexpr Timed kTimed[] = {
-      {{32, 32, 8, true, true}, 2.5, 5}, {kSplitPanels[1], 4, 15}, {kSplitPanels[0], 5, 20}};
+  constexpr Timed kTimed[] = {{{32, 32, 8, true, true}, 2.5, 5},
+                              {kWarpgroupPanels[1], 4, 15},
+                              {kWarpgroupPanels[0], 5, 20}};
   std::optional<TileForm> best;
   double least = 0;
   for (const Timed& timed : kTimed) {
     TileForm form = timed.form;
     bool large = form.rows >= 64;
-    bool can = large ? takes_split_panels(key, form, device)
+    bool can = large ? takes_warpgroup_panels(key, form, device)
                      : is_small(key) && takes_boxes(key, device) && fits_memory(key, form, device);
     if (!can) continue;
     std::int64_t rounds = ceil_div(tiles_of(key, form.rows, form.columns), kMultiprocessors);
@@ -210,13 +209,28 @@ std::optional<TileForm> likely_split_form(const PlanKey& key, Device device) {
   return best;
 }
 
+/// Of the forms with tiles of 128 x 64, where most multiprocessors have one to do.
+std::optional<TileForm> likely_large_form(const PlanKey& key, Device device) {
+  constexpr std::int64_t kShortest = 64, kShortestOfBoxes = 32, kLongestOfBoxes = 128;
+  if (key.tf32 && key.k >= kShortest) {
+    bool gradient = key.a_transposed || key.gate_follows;
+    if (!gradient && takes_panels(key, kPanels[0], device)) return kPanels[0];
+    if (takes_warpgroup_panels(key, kWarpgroupPanels[0], device)) return kWarpgroupPanels[0];
+    if (takes_panels(key, kPanels[0], device)) return kPanels[0];
+  }
+  // Longer sums are hardly faster so.
+  bool short_sums = key.k >= kShortestOfBoxes && key.k <= kLongestOfBoxes;
+  if (!key.tf32 && short_sums && takes_box_panels(key, device)) return kBoxPanel;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
   std::vector<TileForm> forms;
   if (!is_possible(key, device)) return forms;
-  for (TileForm form : kSplitPanels) {
-    if (takes_split_panels(key, form, device)) forms.push_back(form);
+  for (TileForm form : kWarpgroupPanels) {
+    if (takes_warpgroup_panels(key, form, device)) forms.push_back(form);
   }
   if (!is_small(key)) return forms;
   for_each_size(key, device, [&](TileForm form, int most) {
@@ -246,17 +260,11 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   if (key.tf32.is_x3() && !few) {
     if (auto form = likely_split_form(key, device)) return form;
   }
-  if (!is_small(key)) return std::nullopt;
-  constexpr std::int64_t kShortest = 64, kShortestOfBoxes = 32, kLongestOfBoxes = 128;
   std::int64_t large = tiles_of(key, kPanels[0].rows, kPanels[0].columns);
   if (large <= kMultiprocessors && 2 * large > kMultiprocessors) {
-    if (key.tf32 && key.k >= kShortest && takes_panels(key, kPanels[0], device)) return kPanels[0];
-    // Longer sums are hardly faster so.
-    if (!key.tf32 && key.k >= kShortestOfBoxes && key.k <= kLongestOfBoxes &&
-        takes_box_panels(key, device)) {
-      return kBoxPanel;
-    }
+    if (auto form = likely_large_form(key, device)) return form;
   }
+  if (!is_small(key)) return std::nullopt;
   constexpr std::int64_t kLong = 256;
   // By fused multiply-adds few blocks go faster by tiles of eight rows, of which there are no
   // boxes.
@@ -267,21 +275,20 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
 }
 
 int memory_of_one_alone(Device device) {
-  // With what each block has beside.
-  return attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) / 2;
-}
-
-int most_memory(Device device) {
-  return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  int whole = 0;
+  RENSA_CUDA_CHECK(
+      "matmul",
+      cudaDeviceGetAttribute(&whole, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device.index));
+  return whole / 2;  // with what each block has beside
 }
 
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {
   TileArgs args{product_args(key, run), key.a_ld,          key.b_ld,         !key.a_transposed,
                 key.b_transposed,       a_has_chunks(key), b_has_chunks(key)};
   if (is_half(key)) launch_half_tiles(key.dtype, args, form, run.context);
+  else if (is_warpgroup_panel(form)) launch_warpgroup_panels(key.tf32, args, form, run.context);
   else if (!key.tf32.is_x3() || !form.tensor_cores) launch_float_tiles(args, form, run.context);
-  else if (form.rows < 64) launch_split_tiles(args, form, run.context);
-  else launch_split_panels(args, form, run.context);
+  else launch_split_tiles(args, form, run.context);
 }
 
 }  // namespace rensa::cuda

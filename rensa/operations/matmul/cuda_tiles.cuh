@@ -117,8 +117,9 @@ void launch_tile_size(const TileArgs& args, int warps, const LaunchContext& cont
 /// By tiles of a size that there is for all kinds of elements, and in boxes.
 template <class E>
 void launch_common_size(const TileArgs& args, TileForm form, const LaunchContext& context) {
+  using Boxed = std::conditional_t<std::is_same_v<E, Tf32>, BroughtTf32, E>;
   auto by = [&]<int kRows, int kColumns>() {
-    if (form.boxes) launch_boxes<E, kRows, kColumns>(args, form.warps, context);
+    if (form.boxes) launch_boxes<Boxed, kRows, kColumns>(args, form.warps, context);
     else launch_tile_size<E, kRows, kColumns>(args, form.warps, context);
   };
   if (form.rows == 32) by.template operator()<32, 32>();

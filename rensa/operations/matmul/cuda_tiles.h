@@ -29,17 +29,15 @@ inline constexpr int kPanelLineBytes = 80;
 
 /// Bytes along k that a box has (cuda_boxes.cuh).
 inline constexpr int kBoxDepthBytes = 128;
-/// Parts that the forms of cuda_split_panels.cuh have in shared memory, at most.
-inline constexpr int kMostSplitParts = 6;
-/// Bytes that b's numbers take there beside, as two each.
-inline constexpr int kSplitColumnsBytes = 3 * 2 * 64 * kBoxDepthBytes;
+/// Bytes of shared memory that the forms of cuda_warpgroup_panels.cuh take, at most.
+inline constexpr int kWarpgroupBytes = 192 << 10;
 /// Terms of a part, and parts at most, in the form of cuda_box_panels.cuh.
 inline constexpr int kBoxPanelTerms = 32, kMostBoxPanelParts = 8;
 /// How many parts of an operand a warp has in shared memory, at most.
 inline constexpr int kWarpParts = 2;
 
-/// The forms in which `key` can be computed on the current device, which is `device`; none where
-/// the product is large, but of floats as two TF32 numbers.
+/// The forms in which `key` can be computed on the current device, which is `device`; of large
+/// products those alone of cuda_warpgroup_panels.cuh, in TF32 and as two TF32 numbers.
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device);
 /// The one of them that is likely faster than cuBLASLt, as far as the shape tells.
 std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device);
@@ -49,20 +47,19 @@ void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run);
 
 /// Bytes of shared memory of which no multiprocessor of the device has room for two blocks.
 int memory_of_one_alone(Device device);
-/// Bytes of shared memory that a block may have.
-int most_memory(Device device);
 
-// The kernels: cuda_tiles_float.cu, cuda_tiles_split.cu, cuda_split_panels_sm90a.cu and
+// The kernels: cuda_tiles_float.cu, cuda_tiles_split.cu, cuda_warpgroup_panels_sm90a.cu and
 // cuda_tiles_half.cu.
 void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context);
 void launch_split_tiles(const TileArgs& args, TileForm form, const LaunchContext& context);
-void launch_split_panels(const TileArgs& args, TileForm form, const LaunchContext& context);
+void launch_warpgroup_panels(UseTf32 tf32, const TileArgs& args, TileForm form,
+                             const LaunchContext& context);
 void launch_half_tiles(Dtype dtype, const TileArgs& args, TileForm form,
                        const LaunchContext& context);
 /// Whether the device has the kernels: GPUs before Ampere lack what they are made of, those before
-/// Hopper what forms with boxes are, and all but Hopper what cuda_split_panels.cuh is.
+/// Hopper what forms with boxes are, and all but Hopper what cuda_warpgroup_panels.cuh is.
 bool has_tiles(Device device);
 bool has_boxes(Device device);
-bool has_split_panels(Device device);
+bool has_warpgroup_panels(Device device);
 
 }  // namespace rensa::cuda

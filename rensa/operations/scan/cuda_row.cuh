@@ -250,10 +250,8 @@ template <class V, class F> static RowWave scan_row_wave(const char* name, Devic
   RowWave wave = known.load(std::memory_order_relaxed);
   if (wave.blocks > 0) return wave;
   constexpr int kTileBytes = kRowThreads * kRowVectors * 16, kStaticBytes = 1024;  // at most
-  int most = 0, each = 0;
-  RENSA_CUDA_CHECK(
-      name, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device.index));
-  if (most >= kTileBytes + kStaticBytes) {
+  int each = 0;
+  if (most_shared_memory(name, device) >= kTileBytes + kStaticBytes) {
     wave.shared_bytes = kTileBytes;
     allow_shared_memory(name, device, reinterpret_cast<const void*>(scan_row<V, F>));
   }

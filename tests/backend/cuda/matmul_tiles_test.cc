@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <exception>
@@ -185,8 +186,6 @@ TEST(MatmulTiles, LikelyForLongerSumsBeforeAGate) {
   key.gate_follows = true;
   ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
   EXPECT_EQ(cuda::likely_tile_form(key, gpu())->rows, 32);
-  key.m = 1024;
-  EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
 }
 
 bool any_boxes(const cuda::PlanKey& key) {
@@ -265,15 +264,67 @@ TEST_P(MatmulTiles, BoxesOfAnyBatch) {
   }
 }
 
-std::vector<cuda::TileForm> forms_of_split_floats(const cuda::PlanKey& key) {
+// In TF32, where most multiprocessors have one of them.
+TEST(MatmulTiles, LargeTilesInTf32) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_warpgroup_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
+  constexpr cuda::TileForm kLarge = {128, 64, 8, true, true};
+  auto likely = [&](Product p, bool a_transposed, bool b_transposed, bool gate_follows) {
+    cuda::PlanKey key = operands(p, kPrecisions[1], a_transposed, b_transposed).key;
+    key.gate_follows = gate_follows;
+    std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
+    EXPECT_NE(std::find(forms.begin(), forms.end(), kLarge), forms.end());
+    return cuda::likely_tile_form(key, gpu()) == kLarge;
+  };
+  EXPECT_TRUE(likely({1000, 1000, 1024}, true, false, false));
+  EXPECT_TRUE(likely({1000, 784, 100}, true, false, false));
+  EXPECT_TRUE(likely({1024, 1000, 1000}, false, false, true));
+  EXPECT_TRUE(likely({1024, 1000, 1000}, false, true, false));
+  EXPECT_FALSE(likely({1024, 1000, 100}, false, true, false));   // all of k at once
+  EXPECT_FALSE(likely({512, 512, 1024}, true, false, false));    // few tiles
+  EXPECT_FALSE(likely({2000, 2000, 1024}, true, false, false));  // many
+  cuda::PlanKey key = operands({1000, 1000, 1001}, kPrecisions[1], false, true).key;
+  EXPECT_TRUE(cuda::tile_forms(key, gpu()).empty());  // lines that do not come in boxes
+}
+
+std::vector<cuda::TileForm> forms_of_tensor_cores(const cuda::PlanKey& key) {
   std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
   std::erase_if(forms, [](cuda::TileForm form) { return !form.tensor_cores; });
   return forms;
 }
 
+// Rounding adds to a float's bits: where all of them are ones, as in the NaN that GPUs make, that
+// would give zero.
+TEST(MatmulTiles, Tf32KeepsInfinityAndNan) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+  for (auto [a_transposed, b_transposed] :
+       {std::pair(false, false), {false, true}, {true, false}}) {
+    Operands o = operands({136, 72, 136}, kPrecisions[1], a_transposed, b_transposed);
+    o.b[{0, 3}].fill(0.5f);
+    o.a[{0, 0, 3}].fill(std::numeric_limits<float>::infinity());
+    o.a[{0, 1, 3}].fill(-std::numeric_limits<float>::infinity());
+    o.a[{0, 2, 5}].fill(std::bit_cast<float>(0x7fffffffu));
+    o.a[{0, 3, 5}].fill(std::bit_cast<float>(0xffffffffu));
+    o.b[{0, 9, 70}].fill(std::bit_cast<float>(0x7fffffffu));
+    o.b[{0, 9, 71}].fill(std::bit_cast<float>(0xffffffffu));
+    std::vector<cuda::TileForm> forms = forms_of_tensor_cores(o.key);
+    EXPECT_FALSE(forms.empty());
+    for (cuda::TileForm form : forms) {
+      Array c = run(o, form, Activation::none, false, 1)[0];
+      Array numbers = c[{Slice(), Slice(0, 70)}];
+      EXPECT_TRUE(xp::isposinf(numbers[0]).all().item<bool>()) << static_cast<int>(form.rows);
+      EXPECT_TRUE(xp::isneginf(numbers[1]).all().item<bool>()) << static_cast<int>(form.rows);
+      EXPECT_TRUE(xp::isnan(c[{Slice(2, 4)}]).all().item<bool>()) << static_cast<int>(form.rows);
+      EXPECT_TRUE(xp::isnan(c[{Slice(), Slice(70, 72)}]).all().item<bool>());
+      EXPECT_TRUE(xp::isfinite(numbers[{Slice(4, 136)}]).all().item<bool>());
+    }
+  }
+}
+
 TEST(MatmulTiles, LikelyForSplitFloats) {
   RENSA_NEEDS_GPUS(1);
-  if (!cuda::has_split_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
+  if (!cuda::has_warpgroup_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
   auto rows = [](Product p, bool a_transposed) {
     cuda::PlanKey key = operands(p, kPrecisions[4], a_transposed, false).key;
     auto form = cuda::likely_tile_form(key, gpu());
@@ -306,8 +357,8 @@ TEST(MatmulTiles, SplitFloatsKeepInfinityAndTheLargest) {
     o.b[{0, 7}].fill(-0.5f);
     o.b[{0, 9, 11}].fill(std::nanf(""));
     std::vector<float> b5 = o.b[{0, 5}].to_vector<float>();
-    std::vector<cuda::TileForm> forms = forms_of_split_floats(o.key);
-    EXPECT_GT(forms.size(), cuda::has_split_panels(gpu()) ? 1u : 0u);
+    std::vector<cuda::TileForm> forms = forms_of_tensor_cores(o.key);
+    EXPECT_GT(forms.size(), cuda::has_warpgroup_panels(gpu()) ? 1u : 0u);
     for (cuda::TileForm form : forms) {
       Array c = run(o, form, Activation::none, false, 1)[0];
       std::vector<float> infinite = c[0].to_vector<float>(), largest = c[1].to_vector<float>();
@@ -334,7 +385,7 @@ TEST(MatmulTiles, SplitFloatsAreAsNearAsFloats) {
     Array c = run(o, form, Activation::none, false, 1);
     return xp::abs(c.astype(float64) / exact - 1).max().item<double>();
   };
-  for (cuda::TileForm form : forms_of_split_floats(o.key)) {
+  for (cuda::TileForm form : forms_of_tensor_cores(o.key)) {
     EXPECT_LT(error(form), 2e-6) << static_cast<int>(form.rows);
   }
 }
