@@ -40,7 +40,8 @@ template <int kLines, int kSlices, bool kAlongK> struct WarpgroupOperand {
 template <class E, int kRows, bool kAAlongK, bool kBAlongK> struct WarpgroupPanel {
   using Element = E;
   static constexpr int kTileRows = kRows, kColumns = 64, kWarps = kRows / 16;
-  static constexpr int kNumbers = OperandWords<E>::kParts, kSlices = 2 / kNumbers;
+  static constexpr int kNumbers = OperandWords<E>::kParts;  // for each element
+  static constexpr int kSlices = 2 / kNumbers;              // as many as there are registers for
   using A = WarpgroupOperand<kRows, kSlices, kAAlongK>;
   using B = WarpgroupOperand<kColumns, kSlices, kBAlongK>;
   static_assert(A::kBoxes + B::kBoxes <= kWarps);
