@@ -48,7 +48,8 @@ class BoxBarrier {
   __device__ __forceinline__ void init() {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
   }
-  /// By one thread, at a round's begin, before it brings boxes of so many bytes.
+  /// By one thread, once in a round, that boxes of so many bytes come; other threads may bring them
+  /// already.
   __device__ __forceinline__ void expect(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()),
                  "r"(bytes)

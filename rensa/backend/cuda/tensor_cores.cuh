@@ -88,12 +88,10 @@ __device__ __forceinline__ void multiply_words(float (&c)[4], const unsigned (&a
 #undef RENSA_MULTIPLY
 }
 
-/// The nearest TF32 number, of two the one away from zero, in the bits that tensor cores read; the
-/// 13 below are left as they are. (CUDA's conversion takes an instruction more to clear them.)
 __device__ __forceinline__ unsigned to_tf32(float x) {
-  constexpr unsigned kHalf = 0x1000;
-  unsigned word = __float_as_uint(x);
-  return isfinite(x) ? word + kHalf : word;
+  unsigned word;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(word) : "f"(x));
+  return word;
 }
 
 /// Of how many products of tensor cores one is made.

@@ -18,7 +18,6 @@ struct BoxArgs : TileArgs {
 template <class T, int kLines, bool kAlongK, int kTerms = kBoxDepthBytes / int{sizeof(T)}>
 struct OperandBox {
   static constexpr bool along_k = kAlongK;
-  static constexpr int kLineCount = kLines;
   static constexpr int kChunk = 16 / static_cast<int>(sizeof(T));
   static constexpr int kStep = 4 * kChunk, kDepth = kTerms;
   using Place = std::conditional_t<kAlongK, Box<T, kDepth, kLines>, Box<T, kLines, kDepth>>;

@@ -1,7 +1,7 @@
 // Products of floats by small tiles of c, whose sums the warps of a block share: where a product is
 // so small that cuBLASLt's tiles would leave most of a GPU idle. A warp takes every `warps`-th part
 // of k, and the warps' sums are added in one order, which depends on the form alone. Of the forms
-// of 64 or 128 rows, for short sums, each warp has a piece of the tile, and all of k.
+// of 64 or 128 rows each warp has a piece of the tile, and all of k.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline constexpr int kPanelLineBytes = 80;
 
 /// Bytes along k that a box has (cuda_boxes.cuh).
 inline constexpr int kBoxDepthBytes = 128;
-/// Bytes of shared memory that the forms of cuda_warpgroup_panels.cuh take, at most.
+/// Bytes of shared memory that parts take in the forms of cuda_warpgroup_panels.cuh, at most.
 inline constexpr int kWarpgroupBytes = 192 << 10;
 /// Terms of a part, and parts at most, in the form of cuda_box_panels.cuh.
 inline constexpr int kBoxPanelTerms = 32, kMostBoxPanelParts = 8;

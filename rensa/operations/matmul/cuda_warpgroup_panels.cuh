@@ -4,8 +4,6 @@
 // they are multiplied, unless they lie there.
 #pragma once
 
-#include <algorithm>
-
 #include "rensa/backend/cuda/warpgroups.cuh"
 #include "rensa/operations/matmul/cuda_boxes.cuh"
 
@@ -19,7 +17,6 @@ template <int kLines, int kSlices, bool kAlongK> struct WarpgroupOperand {
   using Box = OperandBox<float, kAlongK ? kLines : 32, kAlongK,
                          kAlongK ? kSliceTerms : kSlices * kSliceTerms>;
   static constexpr int kBoxes = kAlongK ? kSlices : kLines / 32, kSize = kBoxes * Box::kSize;
-  static constexpr int kSliceSize = kAlongK ? Box::kSize : kSliceTerms * 32;  // to the next one
 
   static __device__ __forceinline__ int offset(int line, int k) {
     if (kAlongK) return k / kSliceTerms * Box::kSize + Box::offset(line, k % kSliceTerms);
@@ -39,7 +36,7 @@ template <int kLines, int kSlices, bool kAlongK> struct WarpgroupOperand {
 /// three places for a part of it as it is multiplied. E: BroughtTf32 or SplitFloat.
 template <class E, int kRows, bool kAAlongK, bool kBAlongK> struct WarpgroupPanel {
   using Element = E;
-  static constexpr int kTileRows = kRows, kColumns = 64, kWarps = kRows / 16;
+  static constexpr int kColumns = 64, kWarps = kRows / 16;
   static constexpr int kNumbers = OperandWords<E>::kParts;  // for each element
   static constexpr int kSlices = 2 / kNumbers;              // as many as there are registers for
   using A = WarpgroupOperand<kRows, kSlices, kAAlongK>;
@@ -52,12 +49,13 @@ template <class E, int kRows, bool kAAlongK, bool kBAlongK> struct WarpgroupPane
   // of split floats first the nearest TF32 numbers, then what these leave.
   static constexpr bool kCopied = kNumbers == 2 || !B::along_k;
   using Columns = Box<float, B::kSliceTerms, kColumns>;
-  static constexpr int kColumnsSize = kCopied ? kNumbers * Columns::kSize : B::kSliceSize;
+  static constexpr int kColumnsSize = kCopied ? kNumbers * Columns::kSize : B::Box::kSize;
   static constexpr int kPlaces = 3, kPlaceSize = kCopied ? kSlices * kColumnsSize : 0;
   static constexpr int kPlaceBytes = kPlaceSize * static_cast<int>(sizeof(float));
   static constexpr int kMostParts = (kWarpgroupBytes - kPlaces * kPlaceBytes) / kPartBytes;
   /// After how many further parts the tensor cores have read one.
   static constexpr int kReadAfter = kCopied ? 0 : 2;
+  static_assert(kMostParts >= 2 && kMostParts > kReadAfter);
 
   /// An even number: the last one may be zeros alone.
   RENSA_FN static int parts(int k) { return (k + 2 * kDepth - 1) / (2 * kDepth) * 2; }
@@ -110,7 +108,7 @@ template <class Panel> class WarpgroupPlaces {
                                             int step) const {
     if constexpr (A::along_k) {
       static_assert(kSliceSteps == 4);
-      load_matrices(words, part + rows_[step % 4] + step / 4 * A::kSliceSize);
+      load_matrices(words, part + rows_[step % 4] + step / 4 * A::Box::kSize);
     } else {  // eight terms lie as the eight before
 #pragma unroll
       for (int w = 0; w < 4; ++w) words[w] = __float_as_uint(part[rows_[w] + step * 8 * 32]);
@@ -119,9 +117,8 @@ template <class Panel> class WarpgroupPlaces {
   /// The thread's n-th four of b.
   __device__ __forceinline__ void load_four(unsigned (&words)[4], const float* part, int n) const {
     if constexpr (B::along_k) {
-      int slice = n / kSliceFours * B::kSliceSize;
-      const float* from = part + words_[0] + slice + n % kSliceFours * kNextLines;
-      auto four = *reinterpret_cast<const Pack<unsigned, 4>*>(from);
+      static_assert(Panel::kSlices == 1);
+      auto four = *reinterpret_cast<const Pack<unsigned, 4>*>(part + words_[0] + n * kNextLines);
 #pragma unroll
       for (int e = 0; e < 4; ++e) words[e] = four.value[e];
     } else {

@@ -113,7 +113,8 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
                                    {100, 200, 1000},   {8, 256, 40},
                                    {40, 24, 96, 2, 8}, {256, 136, 72, 1, 8},
                                    {200, 72, 100},     {40, 72, 520, 3, 8},
-                                   {20, 40, 3000},     {132, 72, 250, 2}};
+                                   {100, 71, 136, 3},  {20, 40, 3000},
+                                   {132, 72, 250, 2}};
   std::size_t forms = 0;
   for (const Product& p : products) {
     if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
@@ -296,6 +297,30 @@ std::vector<cuda::TileForm> forms_of_tensor_cores(const cuda::PlanKey& key) {
   return forms;
 }
 
+// What lies between two TF32 numbers goes to the nearer one, in both operands.
+TEST(MatmulTiles, Tf32Rounds) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+  constexpr float kStep = 1.0f / 1024, kGiven = 1 + 0.75f * kStep, kRounded = 1 + kStep;
+  for (auto [a_transposed, b_transposed] :
+       {std::pair(false, false), {false, true}, {true, false}}) {
+    for (bool in_a : {false, true}) {
+      Operands o = operands({136, 72, 136}, kPrecisions[1], a_transposed, b_transposed);
+      o.a.fill(in_a ? kGiven : 0);
+      o.b.fill(in_a ? 0 : kGiven);
+      if (in_a) o.b[{0, 5}].fill(1);
+      else o.a[{0, Slice(), 5}].fill(1);
+      std::vector<cuda::TileForm> forms = forms_of_tensor_cores(o.key);
+      EXPECT_FALSE(forms.empty());
+      for (cuda::TileForm form : forms) {
+        Array c = run(o, form, Activation::none, false, 1);
+        EXPECT_EQ(c.min().item<float>(), kRounded) << static_cast<int>(form.rows) << form.boxes;
+        EXPECT_EQ(c.max().item<float>(), kRounded) << static_cast<int>(form.rows) << form.boxes;
+      }
+    }
+  }
+}
+
 // Rounding adds to a float's bits: where all of them are ones, as in the NaN that GPUs make, that
 // would give zero.
 TEST(MatmulTiles, Tf32KeepsInfinityAndNan) {
@@ -345,6 +370,18 @@ TEST(MatmulTiles, LikelyForSplitFloats) {
   EXPECT_EQ(rows({1024, 1000, 32}, false), 0);
 }
 
+/// That `got` is what half of each sum, the bias, relu and the gate give.
+void expect_finished(const Array& got, const Array& sums, const Operands& o) {
+  std::vector<float> values = got.to_vector<float>(), sum = sums.to_vector<float>();
+  std::vector<float> bias = o.bias.to_vector<float>(), gate = o.gate.to_vector<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    float want = 0.5f * sum[i] + bias[i % bias.size()];
+    if (want <= 0 || !(gate[i] > 0)) want = 0;
+    if (std::isnan(want)) EXPECT_TRUE(std::isnan(values[i])) << i;
+    else EXPECT_EQ(values[i], want) << i;
+  }
+}
+
 // Infinity less itself is no number, and the largest floats have no nearest TF32 number.
 TEST(MatmulTiles, SplitFloatsKeepInfinityAndTheLargest) {
   RENSA_NEEDS_GPUS(1);
@@ -364,6 +401,7 @@ TEST(MatmulTiles, SplitFloatsKeepInfinityAndTheLargest) {
     EXPECT_GT(forms.size(), cuda::has_warpgroup_panels(gpu()) ? 1u : 0u);
     for (cuda::TileForm form : forms) {
       Array c = run(o, form, Activation::none, false, 1)[0];
+      expect_finished(run(o, form, Activation::relu, true, 0.5, true)[0], c, o);
       std::vector<float> infinite = c[0].to_vector<float>(), largest = c[1].to_vector<float>();
       for (std::size_t j = 0; j < infinite.size(); ++j) {
         if (j == 11) continue;
