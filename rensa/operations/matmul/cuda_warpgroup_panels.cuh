@@ -49,7 +49,7 @@ template <class E, int kRows, bool kAAlongK, bool kBAlongK> struct WarpgroupPane
   // of split floats first the nearest TF32 numbers, then what these leave.
   static constexpr bool kCopied = kNumbers == 2 || !B::along_k;
   using Columns = Box<float, B::kSliceTerms, kColumns>;
-  static constexpr int kColumnsSize = kCopied ? kNumbers * Columns::kSize : B::Box::kSize;
+  static constexpr int kColumnsSize = kNumbers * Columns::kSize;
   static constexpr int kPlaces = 3, kPlaceSize = kCopied ? kSlices * kColumnsSize : 0;
   static constexpr int kPlaceBytes = kPlaceSize * static_cast<int>(sizeof(float));
   static constexpr int kMostParts = (kWarpgroupBytes - kPlaces * kPlaceBytes) / kPartBytes;
@@ -85,8 +85,8 @@ template <class Panel> class WarpgroupPlaces {
     int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      int row = A::along_k ? warp % 2 * 16 + lane % 16 : row_of(i % 2), k = i / 2 * 4 + lane % 4;
-      if (A::along_k) k = i * 8 + lane / 16 * 4;
+      int row = A::along_k ? warp % 2 * 16 + lane % 16 : row_of(i % 2);
+      int k = A::along_k ? i * 8 + lane / 16 * 4 : i / 2 * 4 + lane % 4;
       keep(rows_[i] = A::offset(warp / 2 * 32 + row, k));
     }
     if constexpr (Panel::kCopied) {
@@ -162,12 +162,14 @@ template <class Panel> class WarpgroupSums {
   /// Takes a part: of a the warp's rows, and of b what is the thread's to copy to `columns`.
   template <int kTurn> __device__ __forceinline__ void take(const float* part, float* columns) {
     unsigned rows[kSteps][4];
+    [[maybe_unused]] unsigned words[Places::kFours][4];
     if constexpr (Panel::kCopied) {
-      unsigned words[Places::kFours][4];
 #pragma unroll
       for (int n = 0; n < Places::kFours; ++n) places_.load_four(words[n], part, n);
+    }
 #pragma unroll
-      for (int step = 0; step < kSteps; ++step) places_.load_rows(rows[step], part, step);
+    for (int step = 0; step < kSteps; ++step) places_.load_rows(rows[step], part, step);
+    if constexpr (Panel::kCopied) {
 #pragma unroll
       for (int n = 0; n < Places::kFours; ++n) {
         OperandWords<E> four;
@@ -178,9 +180,6 @@ template <class Panel> class WarpgroupSums {
         }
       }
       show_to_products();
-    } else {
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) places_.load_rows(rows[step], part, step);
     }
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) rows_[kTurn][step].set(rows[step]);
@@ -231,7 +230,7 @@ template <class Panel> class WarpgroupSums {
             *reinterpret_cast<const Pack<float, kWidth>*>(static_cast<const float*>(p.gate) + at);
 #pragma unroll
         for (int e = 0; e < kWidth; ++e) {
-          if (!(gate.value[e] > 0.0f)) closed_ |= 1u << (i + e);
+          if (!is_open(gate.value, e)) closed_ |= 1u << (i + e);
         }
       }
     };

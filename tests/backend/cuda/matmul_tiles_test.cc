@@ -281,7 +281,7 @@ TEST(MatmulTiles, LargeTilesInTf32) {
   EXPECT_TRUE(likely({1000, 784, 100}, true, false, false));
   EXPECT_TRUE(likely({1024, 1000, 1000}, false, false, true));
   EXPECT_TRUE(likely({1024, 1000, 1000}, false, true, false));
-  EXPECT_FALSE(likely({768, 1000, 1000}, false, true, false));  // an eighth idle
+  EXPECT_FALSE(likely({768, 1000, 1000}, false, true, false));  // a quarter idle
   EXPECT_TRUE(likely({768, 1000, 1000}, false, false, true));
   EXPECT_FALSE(likely({1024, 1000, 64}, false, true, false));    // all of k at once
   EXPECT_FALSE(likely({1000, 1000, 4096}, true, false, false));  // a turned operand pays
