@@ -2,6 +2,7 @@
 // brought in boxes: the GPU does so faster than threads do by copies of 16 bytes.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "rensa/backend/cuda/boxes.cuh"
@@ -38,17 +39,37 @@ struct OperandBox {
     bring_box(part, map, kAlongK ? k : line, kAlongK ? line : k, batch, barrier);
   }
 #endif
+  /// Where the box of tile `tile` begins. Along k a box has no lines beyond the operand's `lines`,
+  /// as the GPU is slow to bring those to many blocks: the last tile begins within the one before
+  /// it, and an operand of fewer lines than a tile has smaller boxes.
+  static __device__ __forceinline__ int first_line(int tile, int lines) {
+    int first = tile * kLines;
+    return kAlongK ? max(min(first, lines - kLines), 0) : first;
+  }
+  static __device__ __forceinline__ int bytes(int lines) {
+    int there = kAlongK && lines < kLines ? lines : kLines;
+    return there * kDepth * static_cast<int>(sizeof(T));
+  }
   /// Of `lines` lines, for what is multiplied as E.
   template <class E>
   static CUtensorMap map(const TileArgs& args, const void* data, std::int64_t lines,
                          std::int64_t ld, std::int64_t batch_stride) {
-    std::int64_t width = args.k;
-    if (!kAlongK) std::swap(width, lines);
+    std::int64_t width = args.k, box_lines = Place::kOuter;
+    if (kAlongK) box_lines = std::min(box_lines, lines);
+    else std::swap(width, lines);
     BatchOfMatrices x{data, dtype_of<T>, width, lines, args.batch, ld, batch_stride};
     x.to_tf32 = std::is_same_v<E, BroughtTf32>;
-    return tensor_map("matmul", x, Place::kInner, Place::kOuter);
+    return tensor_map("matmul", x, Place::kInner, static_cast<int>(box_lines));
   }
 };
+
+/// The place of a block's tile, of whose rows it has the operand Of::A, and of whose columns Of::B.
+template <class Of, int kRows, int kColumns>
+__device__ __forceinline__ TilePlace place_of_block(const TileArgs& p) {
+  int y = static_cast<int>(blockIdx.y), x = static_cast<int>(blockIdx.x);
+  int row0 = Of::A::first_line(y, p.m), column0 = Of::B::first_line(x, p.n);
+  return {row0, column0, y * kRows - row0, x * kColumns - column0};
+}
 
 /// The shared memory of one warp: two parts of each operand (one where a warp has no more), and
 /// then its sums.
@@ -86,15 +107,15 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     return reinterpret_cast<T*>(all + (part * warps + warp) * Warp::kPartBytes);
   };
   BoxBarrier* there = barriers[warp];
-  int row0 = static_cast<int>(blockIdx.y) * kRows,
-      column0 = static_cast<int>(blockIdx.x) * kColumns;
+  TilePlace tile = place_of_block<Warp, kRows, kColumns>(p);
+  int bytes = A::bytes(p.m) + B::bytes(p.n);
   int a_batch = p.a_batch ? static_cast<int>(blockIdx.z) : 0;
   int b_batch = p.b_batch ? static_cast<int>(blockIdx.z) : 0;
   auto bring_a = [&](int part, int k) {
-    A::bring(part_of_a(part), p.a_map, row0, k, a_batch, there[part]);
+    A::bring(part_of_a(part), p.a_map, tile.row0, k, a_batch, there[part]);
   };
   auto bring_b = [&](int part, int k) {
-    B::bring(part_of_a(part) + A::kSize, p.b_map, column0, k, b_batch, there[part]);
+    B::bring(part_of_a(part) + A::kSize, p.b_map, tile.column0, k, b_batch, there[part]);
   };
   int k = warp * A::kDepth, step = warps * A::kDepth;
   bool leads = threadIdx.x % 32 == 0;
@@ -110,13 +131,13 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     there[0].init();
     there[1].init();
     open_barriers();
-    if (k < p.k) there[0].expect(Warp::kPartBytes);
+    if (k < p.k) there[0].expect(bytes);
     bring_first(true);
   }
   __syncwarp();
   wait_for_previous();
   auto bring = [&](int part, int k) {
-    there[part].expect(Warp::kPartBytes);
+    there[part].expect(bytes);
     bring_a(part, k);
     bring_b(part, k);
   };
@@ -124,7 +145,7 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
     bring_first(false);
     if (k + step < p.k) bring(1, k + step);
   }
-  TileEnds<E, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
+  TileEnds<E, kRows, kColumns> ends(p, tile, static_cast<int>(threadIdx.x),
                                     static_cast<int>(blockDim.x));
   typename Warp::Sums sums;
   int part = 0, parity = 0;

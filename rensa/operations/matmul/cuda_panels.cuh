@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kRows* kColumns / 32)
     of_a += Block::kPartSize;
     of_b += Block::kPartSize;
   }
-  TileEnds<E, 32, 32> ends(p, row0 + warp_row, column0 + warp_column, lane, 32);
+  TileEnds<E, 32, 32> ends(p, {row0 + warp_row, column0 + warp_column}, lane, 32);
   __syncthreads();
   float* mine = reinterpret_cast<float*>(tile_memory) + warp * Block::kSumsSize;
   sums.store(mine);

@@ -23,6 +23,20 @@ static __device__ __noinline__ float plain_sum(const TileArgs& p, int row, int c
   return sum;
 }
 
+/// Where a block's tile begins in c, and the first row and column of the tile that the block
+/// stores; other blocks store those before them.
+struct TilePlace {
+  int row0, column0, first_row = 0, first_column = 0;
+
+  /// Whether the block stores row `row` of the tile, or column `column`; m and n are c's.
+  __device__ __forceinline__ bool has_row(int row, int m) const {
+    return row >= first_row && row0 + row < m;
+  }
+  __device__ __forceinline__ bool has_column(int column, int n) const {
+    return column >= first_column && column0 + column < n;
+  }
+};
+
 /// The elements of c that a thread stores, all in one column of a tile, and what its sums meet
 /// there, which is loaded before any is added up. E is what was multiplied.
 template <class E, int kRows, int kColumns> struct TileEnds {
@@ -35,13 +49,13 @@ template <class E, int kRows, int kColumns> struct TileEnds {
   static_assert(kRows * kColumns <= 32 * 32);
 
   /// Of thread `thread` of `threads` that store the tile.
-  __device__ __forceinline__ TileEnds(const TileArgs& p, int tile_row, int tile_column, int thread,
+  __device__ __forceinline__ TileEnds(const TileArgs& p, const TilePlace& place, int thread,
                                       int threads) {
-    row0 = tile_row;
-    column = tile_column + thread % kColumns;
-    first_row = thread / kColumns;
+    row0 = place.row0;
+    column = place.column0 + thread % kColumns;
+    first_row = place.first_row + thread / kColumns;
     row_step = threads / kColumns;
-    rows = column < p.n ? min(kRows, p.m - row0) : 0;
+    rows = place.has_column(thread % kColumns, p.n) ? min(kRows, p.m - row0) : 0;
     first = blockIdx.z * p.c_batch + row0 * p.c_ld + column;
     if (first_row >= rows) return;
     bias = bias_of(static_cast<const T*>(p.bias), column);

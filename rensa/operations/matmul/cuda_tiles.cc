@@ -155,7 +155,7 @@ bool fits_memory(const PlanKey& key, TileForm form, Device device) {
 std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes) {
   bool half = is_half(key);
   std::int64_t most_work = half ? 128 : 256;  // thousands of multiplications of a block
-  if (boxes) most_work = half ? 1024 : key.tf32 ? 800 : 2048;
+  if (boxes) most_work = half || key.tf32 ? 1024 : 2048;
   bool tensor_cores = is_rounded(key) || (boxes && key.tf32.is_x3());
   std::optional<TileForm> first;
   for_each_size(key, device, [&](TileForm form, int most) {

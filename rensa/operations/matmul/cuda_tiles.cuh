@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
   if (!p.a_settled) bring_a(0, k);
   if (!p.b_settled) bring_b(0, k);
   close_group();
-  TileEnds<E, kRows, kColumns> ends(p, row0, column0, static_cast<int>(threadIdx.x),
+  TileEnds<E, kRows, kColumns> ends(p, {row0, column0}, static_cast<int>(threadIdx.x),
                                     static_cast<int>(blockDim.x));
 #pragma unroll 1
   for (; k < p.k; k += step) {

@@ -22,6 +22,11 @@ template <int kLines, int kSlices, bool kAlongK> struct WarpgroupOperand {
     if (kAlongK) return k / kSliceTerms * Box::kSize + Box::offset(line, k % kSliceTerms);
     return line / 32 * Box::kSize + Box::offset(line % 32, k);
   }
+  /// As OperandBox's.
+  static __device__ __forceinline__ int first_line(int tile, int lines) {
+    return kAlongK ? Box::first_line(tile, lines) : tile * kLines;
+  }
+  static __device__ __forceinline__ int bytes(int lines) { return kBoxes * Box::bytes(lines); }
 #if RENSA_HAS_BOXES
   static __device__ __forceinline__ void bring(int box, float* operand, const CUtensorMap& map,
                                                int line, int k, int batch, BoxBarrier& barrier) {
@@ -216,15 +221,15 @@ template <class Panel> class WarpgroupSums {
     for (int i = 0; i < 32; ++i) sum_[i] += part_[kTurn][i];
   }
 
-  /// Loads what the gate says of the tile that begins at (row0, column0), before store(). All of it
-  /// is on its way at once, for which what c has not is read as its last row and column.
-  __device__ __forceinline__ void load_gate(const TileArgs& p, int row0, int column0) {
+  /// Loads what the gate says of the tile, before store(). All of it is on its way at once, for
+  /// which what c has not is read as its last row and column.
+  __device__ __forceinline__ void load_gate(const TileArgs& p, const TilePlace& tile) {
     if (!p.gate) return;
     auto load = [&]<int kWidth>() {
 #pragma unroll
       for (int i = 0; i < 32; i += kWidth) {
-        int row = min(row0 + row_of(i), p.m - 1),
-            column = min(column0 + column_of(i), p.n - kWidth);
+        int row = min(tile.row0 + row_of(i), p.m - 1),
+            column = min(tile.column0 + column_of(i), p.n - kWidth);
         std::int64_t at = blockIdx.z * p.c_batch + row * p.c_ld + column;
         auto gate =
             *reinterpret_cast<const Pack<float, kWidth>*>(static_cast<const float*>(p.gate) + at);
@@ -239,26 +244,26 @@ template <class Panel> class WarpgroupSums {
   }
   /// Stores the tile. What few products need, tanh and sums that tensor cores make no number of,
   /// comes behind by code that is small: more of it would come late.
-  __device__ __forceinline__ void store(const TileArgs& p, int row0, int column0) const {
+  __device__ __forceinline__ void store(const TileArgs& p, const TilePlace& tile) const {
     using operations::Activation;
     auto c = static_cast<float*>(p.c);
     bool in_pairs = lies_in_pairs(p, p.c);
     float bias[16];
 #pragma unroll
     for (int j = 0; j < 16; ++j) {
-      int column = min(column0 + column_of(j / 2 * 4 + j % 2), p.n - 1);
+      int column = min(tile.column0 + column_of(j / 2 * 4 + j % 2), p.n - 1);
       bias[j] = bias_of(static_cast<const float*>(p.bias), column);
     }
     unsigned odd = 0;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      int row = row0 + row_of(2 * half);
-      if (row >= p.m) continue;
+      int row = row_of(2 * half);
+      if (!tile.has_row(row, p.m)) continue;
+      row += tile.row0;
       std::int64_t first = blockIdx.z * p.c_batch + row * p.c_ld;
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
-        int i = 4 * j + 2 * half, column = column0 + column_of(i);
-        if (column >= p.n) continue;
+        int i = 4 * j + 2 * half;
         Pack<float, 2> pair;
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
@@ -267,11 +272,13 @@ template <class Panel> class WarpgroupSums {
           if (p.activation == Activation::relu) value = relu_of(value);
           pair.value[e] = closed_ >> (i + e) & 1 ? 0.0f : value;
         }
-        if (in_pairs) {
-          *reinterpret_cast<Pack<float, 2>*>(c + first + column) = pair;
+        float* to = c + first + tile.column0 + column_of(i);
+        bool has[2] = {tile.has_column(column_of(i), p.n), tile.has_column(column_of(i + 1), p.n)};
+        if (in_pairs) {  // both or none
+          if (has[0]) *reinterpret_cast<Pack<float, 2>*>(to) = pair;
         } else {
-          c[first + column] = pair.value[0];
-          if (column + 1 < p.n) c[first + column + 1] = pair.value[1];
+          if (has[0]) to[0] = pair.value[0];
+          if (has[1]) to[1] = pair.value[1];
         }
       }
     }
@@ -279,8 +286,8 @@ template <class Panel> class WarpgroupSums {
 #pragma unroll 1
     for (; left != 0; left &= left - 1) {
       int i = __ffs(static_cast<int>(left)) - 1;
-      int row = row0 + row_of(i), column = column0 + column_of(i);
-      if (row >= p.m || column >= p.n) continue;
+      if (!tile.has_row(row_of(i), p.m) || !tile.has_column(column_of(i), p.n)) continue;
+      int row = tile.row0 + row_of(i), column = tile.column0 + column_of(i);
       float* to = c + blockIdx.z * p.c_batch + row * p.c_ld + column;
       if (odd >> i & 1) {
         float of_column = bias_of(static_cast<const float*>(p.bias), column);
@@ -320,7 +327,8 @@ template <class Panel> struct WarpgroupParts {
   const BoxArgs& p;
   float* parts;
   BoxBarrier* there;
-  int row0, column0, box = static_cast<int>(threadIdx.x) / 32;
+  int row0, column0, bytes = A::bytes(p.m) + B::bytes(p.n);
+  int box = static_cast<int>(threadIdx.x) / 32;
 
   /// By one thread, before any other goes on.
   __device__ __forceinline__ void open() const {
@@ -331,7 +339,7 @@ template <class Panel> struct WarpgroupParts {
     for (int part = 0; part < count; ++part) there[part].init();
     open_barriers();
 #pragma unroll 1
-    for (int part = 0; part < count; ++part) there[part].expect(Panel::kPartBytes);
+    for (int part = 0; part < count; ++part) there[part].expect(bytes);
   }
   /// What all places begin with, where the operand is settled, or where it is not.
   __device__ __forceinline__ void bring_first(bool settled) const {
@@ -342,7 +350,7 @@ template <class Panel> struct WarpgroupParts {
   }
   /// The part that comes next to a place, when it was read.
   __device__ __forceinline__ void bring_next(int part, int place) const {
-    if (threadIdx.x == 0) there[place].expect(Panel::kPartBytes);
+    if (threadIdx.x == 0) there[place].expect(bytes);
     if (brings()) bring(part, place);
   }
 
@@ -375,16 +383,15 @@ __global__ void __launch_bounds__(kRows * 2)
   char* all = reinterpret_cast<char*>(tile_memory);
   float* parts = reinterpret_cast<float*>(all + -shared_address(all) % kBoxAlignment);
   float* places = parts + Panel::parts_there(p.k) * Panel::kPartSize;
-  int row0 = static_cast<int>(blockIdx.y) * kRows;
-  int column0 = static_cast<int>(blockIdx.x) * Panel::kColumns;
-  WarpgroupParts<Panel> operands{p, parts, there, row0, column0};
+  auto tile = place_of_block<Panel, kRows, Panel::kColumns>(p);
+  WarpgroupParts<Panel> operands{p, parts, there, tile.row0, tile.column0};
   if (threadIdx.x == 0) operands.open();
   __syncthreads();
   operands.bring_first(true);
   wait_for_previous();
   operands.bring_first(false);
   WarpgroupSums<Panel> sums;
-  sums.load_gate(p, row0, column0);
+  sums.load_gate(p, tile);
 
   int place = 0, parity = 0, count = Panel::parts(p.k);
   auto columns_of = [&](int part) {
@@ -415,7 +422,7 @@ __global__ void __launch_bounds__(kRows * 2)
     if (part + 2 < count) take.template operator()<0>(part + 2);
     sums.template add<1, 0>();
   }
-  sums.store(p, row0, column0);
+  sums.store(p, tile);
 #endif
 }
 
