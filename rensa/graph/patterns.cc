@@ -7,6 +7,7 @@
 
 #include "rensa/functions/operations/convolution/convolution.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/functions/operations/softmax_cross_entropy/scores_and_grad.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/graph/patterns_internal.h"
 #include "rensa/operations/elementwise/elementwise.h"
@@ -280,6 +281,62 @@ void join_bias_grad(RecordedList& list, std::size_t i) {
   }
 }
 
+void join_scores_grad(RecordedList& list, std::size_t i) {
+  auto* grad = list.at<operations::SoftmaxCrossEntropyGrad>(i);
+  if (!grad || grad->shift.present() || grad->x.view.dtype != float32) return;
+  const StorageUses& uses = list.uses();
+  std::size_t made = uses.writer_before(grad->x.storage, i);
+  auto* product = made < i ? list.at<operations::Matmul>(made) : nullptr;
+  if (!product || !same_view(product->c.view, grad->x.view) || !product->has_rows()) return;
+  // What the gradient reads is there before the product, and nobody uses what it writes.
+  const Storage* written = grad->gx.storage;
+  if (uses.used_between(written, made, i) || uses.users(written).count(made) != 0) return;
+  for (const Operand* read : {&grad->t, &grad->gy}) {
+    if (uses.written_between(read->storage, made, i) || read->storage == product->c.storage) return;
+  }
+  auto both = std::make_unique<operations::ScoresAndGrad>(*product, *grad);
+  list.take_out(i);
+  list.replace(made, std::move(both));
+}
+
+/// Whether `b` is `a` transposed.
+bool is_transposed(const Operand& a, const Operand& b) {
+  ArrayView turned = a.view;
+  if (turned.ndim() != 2) return false;
+  std::swap(turned.shape[0], turned.shape[1]);
+  std::swap(turned.strides[0], turned.strides[1]);
+  return a.storage == b.storage && same_view(turned, b.view);
+}
+
+void join_scores_back(RecordedList& list, std::size_t i) {
+  // Of fewer rows a kernel of its own is done as soon: it has the weights before it has the scores.
+  constexpr std::int64_t kFewRows = 256;
+  auto* back = list.at<operations::Matmul>(i);
+  if (!back || back->c.view.ndim() != 2 || back->c.view.shape[0] <= kFewRows ||
+      back->bias.present() || back->activation != operations::Activation::none ||
+      !back->c.view.is_c_contiguous() || !back->adds_in_order()) {
+    return;
+  }
+  const StorageUses& uses = list.uses();
+  std::size_t made = uses.writer_before(back->a.storage, i);
+  auto* scores = made < i ? list.at<operations::ScoresAndGrad>(made) : nullptr;
+  if (!scores || scores->has_back() || !same_view(back->a.view, scores->grad.gx.view) ||
+      !is_transposed(scores->product.b, back->b)) {
+    return;
+  }
+  const Operand& x = scores->product.a;
+  if (back->gate.present() && !same_view(back->gate.view, x.view)) return;
+  const Storage* written = back->c.storage;
+  if (uses.used_between(written, made, i) || uses.users(written).count(made) != 0) return;
+  for (const Operand* read : {&x, static_cast<const Operand*>(&back->b)}) {
+    if (uses.written_between(read->storage, made, i)) return;
+  }
+  auto all = std::make_unique<operations::ScoresAndGrad>(*scores);
+  all->back = *back;
+  list.take_out(i);
+  list.replace(made, std::move(all));
+}
+
 void drop_unread(RecordedList& list, std::size_t i) {
   for (const Access& access : list.uses().of(i)) {
     if (!access.write) continue;
@@ -352,6 +409,10 @@ constexpr Pattern kPatterns[] = {
     // relu's gradient, then its sums over all but the channels, which lie last (the bias's
     // gradient, of a product or a convolution): one pass.
     {"join_bias_grad", join_bias_grad},
+    // A product by a kernel that has whole rows, then softmax cross entropy's gradient of these.
+    {"join_scores_grad", join_scores_grad},
+    // The same, then the gradient of the product's left operand, of many rows.
+    {"join_scores_back", join_scores_back},
     // What writes only memory that nobody reads, in the next run either: those before make such.
     {"drop_unread", drop_unread},
     // One update of all parameters waits for the last gradient. In parts, each when its gradients

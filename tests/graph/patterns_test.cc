@@ -1,14 +1,19 @@
-// Patterns over all layouts and shapes: relu's and a bias's gradients, and a product's tanh; the
-// others are in plan_test.cc.
+// Patterns over all layouts and shapes: relu's and a bias's gradients, a product's tanh, and the
+// loss's gradient of what a product gives; the others are in plan_test.cc.
 #include "rensa/graph/patterns.h"
 
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
 
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/autograd/backward.h"
 #include "rensa/functions/functions.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
+#include "rensa/functions/operations/softmax_cross_entropy/scores_and_grad.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "tests/graph/rewritten.h"
 
@@ -140,6 +145,100 @@ TEST(JoinGate, OfProductsByOurKernels) {
 }
 
 // Sums over fewer axes or more, of other elements, in another dtype.
+/// The loss of a layer's scores, of relu's result where `relu`, and its gradients; `between` works
+/// on the labels and the scores behind the product.
+Rewritten scores(const Variables& v, Array labels, bool normalize, bool relu,
+                 const std::function<void(Array&, Array)>& between = nullptr) {
+  return Rewritten([&] {
+    Array t = labels.copy();
+    Variable y = F::linear(relu ? F::relu(v[0]) : v[0], v[1], v[2]);
+    if (between) between(t, y.array());
+    Variable loss = F::softmax_cross_entropy(y, constant(t), {.normalize = normalize});
+    Arrays results{loss.array()};
+    for (const Variable& g : grad({loss}, v)) results.push_back(g.array());
+    return results;
+  });
+}
+struct Joined {
+  int scores, backs, gates;
+  explicit Joined(const Rewritten& list) {
+    auto count = [&](auto&& f) { return list.count<operations::ScoresAndGrad>(f); };
+    scores = count([](const auto&) { return true; });
+    backs = count([](const auto& both) { return both.has_back(); });
+    gates = count([](const auto& both) { return both.has_back() && both.back.gate.present(); });
+  }
+  bool operator==(const Joined&) const = default;
+  Joined(int s, int b, int g) : scores(s), backs(b), gates(g) {}
+};
+std::ostream& operator<<(std::ostream& out, const Joined& joined) {
+  return out << joined.scores << " scores, " << joined.backs << " backs, " << joined.gates
+             << " gates";
+}
+
+// On a GPU, where a product in float32 has whole rows: the same bits, for any labels.
+TEST(JoinScoresGrad, OfFewClasses) {
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    auto joined = [&](Dtype dtype, std::int64_t rows, std::int64_t in, std::int64_t classes,
+                      bool relu, Dtype label_dtype = int32, bool normalize = true) {
+      auto drawn = [&](const Shape& shape) {
+        return Variable(xp::random::normal(0, 1, shape, float64, device).astype(dtype));
+      };
+      Variables v{drawn({rows, in}), drawn({classes, in}), drawn({classes})};
+      Array t =
+          (xp::arange(rows) % (classes + 1) - 1).astype(label_dtype).to(device);  // -1: ignored
+      return Joined(scores(v, t, normalize, relu));
+    };
+    int all = device.is_cuda() ? 1 : 0;
+    const Joined none(0, 0, 0), few(all, 0, 0), without_gate(all, all, 0), with_gate(all, all, all);
+    for (std::int64_t classes : {1, 2, 3, 4, 5, 8, 10, 13, 16}) {
+      SCOPED_TRACE(classes);
+      for (Dtype label_dtype : {int32, int64, int8}) {
+        bool normalize = label_dtype != int64;
+        EXPECT_EQ(joined(float32, 100, 1300, classes, true, label_dtype, normalize), few);
+        EXPECT_EQ(joined(float32, 402, 1300, classes, true, label_dtype, normalize), with_gate);
+        EXPECT_EQ(joined(float32, 1001, 129, classes, false, label_dtype, normalize), without_gate);
+        for (std::int64_t rows : {1, 7, 20}) joined(float32, rows, 300, classes, true, label_dtype);
+      }
+    }
+    EXPECT_EQ(joined(float32, 100, 300, 17, true), none);
+    EXPECT_EQ(joined(float16, 100, 300, 10, true), none);
+    EXPECT_EQ(joined(float32, 5000, 300, 10, true), none);  // the loss's shift serves the gradient
+  }
+}
+
+TEST(JoinScoresGrad, NotWhatIsMadeBehindTheProduct) {
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    auto drawn = [&](const Shape& shape) {
+      return Variable(xp::random::normal(0, 1, shape, float32, device));
+    };
+    Variables v{drawn({300, 260}), drawn({10, 260}), drawn({10})};
+    Array t = (xp::arange(300) % 10).astype(int32).to(device);
+    auto joined = [&](const std::function<void(Array&, Array)>& between) {
+      return Joined(scores(v, t, true, false, between));
+    };
+    int all = device.is_cuda() ? 1 : 0;
+    const Joined none(0, 0, 0), both(all, all, 0);
+    EXPECT_EQ(joined(nullptr), both);
+    EXPECT_EQ(joined([](Array&, Array y) { y.sum(); }), both);
+    EXPECT_EQ(joined([](Array& labels, Array) { labels += 0; }), none);
+    EXPECT_EQ(joined([](Array&, Array y) { y *= 2; }), none);
+    // Weights that change before they meet the gradient.
+    for (bool change : {false, true}) {
+      Array x = v[0].array(), w = v[1].array(), b = v[2].array();
+      Rewritten list([&] {
+        Array used = w.copy();
+        Variable y(xp::linear(x, used, b));
+        Array g = grad({F::softmax_cross_entropy(y, constant(t))}, {y})[0].array();
+        if (change) used *= 2;
+        return Arrays{g, xp::matmul(g, used)};
+      });
+      EXPECT_EQ(Joined(list), Joined(all, change ? 0 : all, 0));
+    }
+  }
+}
+
 TEST(JoinBiasGrad, OtherSumsStay) {
   for (Device device : testing::test_devices()) {
     Case c = {device, float32, {4, 12, 6, 6}, true};

@@ -11,6 +11,7 @@
 #include "rensa/operations/matmul/cuda_dot.h"
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_plan.h"
+#include "rensa/operations/matmul/cuda_skinny.h"
 #include "rensa/operations/matmul/matmul.h"
 
 namespace rensa::operations {
@@ -153,6 +154,36 @@ const cuda::MatmulPlan& current_plan(const Matmul& op, const MatmulLayout& layou
   return cuda::matmul_plan(plan_key(op, layout), device, stream);
 }
 
+/// The kind of kernel that computes the whole product alone; cublaslt where there is none of ours.
+cuda::PlanKind kind_alone(const Matmul& op) {
+  constexpr auto kNone = cuda::PlanKind::cublaslt;
+  if (op.c.view.device.is_cpu() || is_integral(op.c.view.dtype)) return kNone;
+  MatmulLayout layout = matmul_layout(op.a.view, op.b.view, op.c.view);
+  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return kNone;
+  if (cuda::is_long_dot(op, layout)) return kNone;  // added in another order
+  return current_plan(op, layout).choice.kind;
+}
+
+/// Without addresses, or a context.
+cuda::MatmulRun matmul_run(const Matmul& op) {
+  cuda::MatmulRun run;
+  if (op.bias.present()) {
+    run.bias = op.bias.view.data;
+    run.bias_stride = op.bias.view.strides[0] / itemsize(op.bias.view.dtype);
+  }
+  run.a_settled = op.a.settled;
+  run.b_settled = op.b.settled;
+  run.alpha = op.alpha;
+  run.activation = op.activation;
+  return run;
+}
+void set_addresses(const Matmul& op, const std::int64_t (&offset)[3], cuda::MatmulRun& run) {
+  run.a = op.a.view.data + offset[0];
+  run.b = op.b.view.data + offset[1];
+  run.c = op.c.view.data + offset[2];
+  run.gate = op.gate.present() ? op.gate.view.data + offset[2] : nullptr;
+}
+
 }  // namespace
 
 std::size_t Matmul::workspace_bytes() const {
@@ -163,13 +194,9 @@ std::size_t Matmul::workspace_bytes() const {
   return current_plan(*this, layout).choice.workspace;
 }
 
-bool Matmul::takes_ends() const {
-  if (c.view.device.is_cpu() || is_integral(c.view.dtype)) return false;
-  MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
-  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return false;
-  if (cuda::is_long_dot(*this, layout)) return false;  // added in another order
-  return current_plan(*this, layout).choice.kind != cuda::PlanKind::cublaslt;
-}
+bool Matmul::takes_ends() const { return kind_alone(*this) != cuda::PlanKind::cublaslt; }
+bool Matmul::has_rows() const { return cuda::dot_rows(*this).has_value(); }
+bool Matmul::adds_in_order() const { return kind_alone(*this) == cuda::PlanKind::outer; }
 
 void Matmul::run_cuda(const cuda::LaunchContext& context) {
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
@@ -186,23 +213,12 @@ void Matmul::run_cuda(const cuda::LaunchContext& context) {
     key.workspace_limit = static_cast<std::int64_t>(context.workspace_bytes);
     plan = &cuda::matmul_plan(key, context.device, stream);
   }
-  cuda::MatmulRun run;
-  if (bias.present()) {
-    run.bias = bias.view.data;
-    run.bias_stride = bias.view.strides[0] / itemsize(bias.view.dtype);
-  }
-  run.a_settled = a.settled;
-  run.b_settled = b.settled;
-  run.alpha = alpha;
-  run.activation = activation;
+  cuda::MatmulRun run = matmul_run(*this);
   run.context = context;
   for (std::int64_t i = 0; i < layout.outer_count; ++i) {
     std::int64_t offset[3];
     layout.offsets(i, offset);
-    run.a = a.view.data + offset[0];
-    run.b = b.view.data + offset[1];
-    run.c = c.view.data + offset[2];
-    run.gate = gate.present() ? gate.view.data + offset[2] : nullptr;
+    set_addresses(*this, offset, run);
     cublasStatus_t status = cuda::run_plan(*plan, run);
     if (status != CUBLAS_STATUS_SUCCESS) {
       throw CudaError(fmt::format("{}: cublasLtMatmul says {} for {} @ {} -> {}", name(),
@@ -213,3 +229,17 @@ void Matmul::run_cuda(const cuda::LaunchContext& context) {
 }
 
 }  // namespace rensa::operations
+
+namespace rensa::cuda {
+
+std::optional<DotRows> dot_rows(const operations::Matmul& product) {
+  if (operations::kind_alone(product) != PlanKind::dot) return std::nullopt;
+  MatmulLayout layout = matmul_layout(product.a.view, product.b.view, product.c.view);
+  const ArrayView& c = product.c.view;
+  if (c.ndim() != 2 || c.shape[0] != layout.m || !c.is_c_contiguous()) return std::nullopt;
+  MatmulRun run = operations::matmul_run(product);
+  operations::set_addresses(product, {0, 0, 0}, run);
+  return dot_rows(operations::plan_key(product, layout), run);
+}
+
+}  // namespace rensa::cuda

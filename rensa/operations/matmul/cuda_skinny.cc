@@ -50,6 +50,12 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   return args;
 }
 
+bool reads_vectors(const PlanKey& key, const SkinnyArgs& args) {
+  constexpr unsigned kBoth = PlanKey::aligned_a | PlanKey::aligned_b;
+  return (key.aligned & kBoth) == kBoth && args.s_k == 1 && args.k % 4 == 0 && args.x_ld % 4 == 0 &&
+         args.s_row % 4 == 0 && args.x_batch % 4 == 0 && args.s_batch % 4 == 0;
+}
+
 OuterArgs outer_args(const PlanKey& key, const MatmulRun& run) {
   std::int64_t a_row = key.a_transposed ? 1 : key.a_ld, a_k = key.a_transposed ? key.a_ld : 1;
   return {product_args(key, run), a_row, a_k, key.b_ld};
@@ -88,14 +94,19 @@ bool skinny_is_likely_faster(const PlanKey& key) {
   }
 }
 
+std::optional<DotRows> dot_rows(const PlanKey& key, const MatmulRun& run) {
+  if (long_operand(key) != Long::a || key.batch != 1 || key.c_ld != key.n || run.gate ||
+      run.activation != operations::Activation::none) {
+    return std::nullopt;
+  }
+  SkinnyArgs args = skinny_args(key, Long::a, run);
+  return DotRows{args, reads_vectors(key, args)};
+}
+
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run) {
   if (kind == PlanKind::outer) return launch_outer(key.dtype, outer_args(key, run), run.context);
   SkinnyArgs args = skinny_args(key, long_operand(key), run);
-  constexpr unsigned kBoth = PlanKey::aligned_a | PlanKey::aligned_b;
-  bool vectors = (key.aligned & kBoth) == kBoth && args.s_k == 1 && args.k % 4 == 0 &&
-                 args.x_ld % 4 == 0 && args.s_row % 4 == 0 && args.x_batch % 4 == 0 &&
-                 args.s_batch % 4 == 0;
-  launch_dot(args, vectors, run.context);
+  launch_dot(args, reads_vectors(key, args), run.context);
 }
 
 }  // namespace rensa::cuda

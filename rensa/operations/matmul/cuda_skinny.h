@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "rensa/operations/matmul/cuda_plan.h"
 
@@ -43,6 +44,16 @@ bool skinny_is_likely_faster(const PlanKey& key);
 
 /// Queues the kernel of skinny_kind.
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run);
+
+/// What the dot kernel takes of a product that goes by it, where it has whole rows of c at a time:
+/// one matrix, C-contiguous, without a gate or an activation. Nothing where it does not.
+struct DotRows {
+  SkinnyArgs args;
+  bool vectors;  // four elements along k at a time
+};
+std::optional<DotRows> dot_rows(const PlanKey& key, const MatmulRun& run);
+/// The same for a product that is launched on the thread's stream now.
+std::optional<DotRows> dot_rows(const operations::Matmul& product);
 
 /// The kernels (cuda_skinny.cu). dot: x is (length, k), k contiguous.
 void launch_dot(const SkinnyArgs& args, bool vectors, const LaunchContext& context);

@@ -150,6 +150,14 @@ bool fits_memory(const PlanKey& key, TileForm form, Device device) {
   return bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device);
 }
 
+/// Whether it is likely the gradient of a last layer's weights, beside which those of other layers
+/// have large tiles (cuda_warpgroup_panels.cuh); these leave room for kBesideLarge warps.
+bool comes_beside_large(const PlanKey& key) {
+  constexpr std::int64_t kFewUnits = 16;
+  return key.a_transposed && std::min(key.m, key.n) <= kFewUnits && (key.tf32 || key.tf32.is_x3());
+}
+constexpr std::uint8_t kBesideLarge = 4;
+
 /// Of the forms with or without boxes the first that has a multiprocessor for each block, and
 /// blocks that are done before cuBLASLt's, as far as was measured on an H200.
 std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes) {
@@ -170,6 +178,7 @@ std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes
     std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
     form.warps = 1;
     while (form.warps < parts && form.warps < most) form.warps *= 2;
+    if (comes_beside_large(key)) form.warps = std::min(form.warps, kBesideLarge);
     if (form.warps > 8 && !fits_memory(key, form, device)) form.warps = 8;
     if (fits_memory(key, form, device)) first = form;
   });

@@ -36,6 +36,11 @@ struct Matmul final : KindOf<Matmul> {
   /// Whether tanh as the activation, of float32, or a gate saves a pass: where one kernel of ours
   /// computes the product.
   bool takes_ends() const;
+  /// Whether one kernel of ours has whole rows of c, of a few floats, at a time: an operation may
+  /// make something of them there.
+  bool has_rows() const;
+  /// Whether a GPU adds up each sum in k's order, as that is short.
+  bool adds_in_order() const;
 };
 
 }  // namespace rensa::operations

@@ -291,6 +291,18 @@ TEST(MatmulTiles, LargeTilesInTf32) {
   EXPECT_TRUE(cuda::tile_forms(key, gpu()).empty());  // lines that do not come in boxes
 }
 
+// The gradient of a last layer's weights, beside the large tiles of other layers' in TF32.
+TEST(MatmulTiles, FewWarpsBesideLargeTiles) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_warpgroup_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
+  for (int p : {0, 1, 4}) {
+    auto form =
+        cuda::likely_tile_form(operands({10, 1000, 1024}, kPrecisions[p], true, false).key, gpu());
+    ASSERT_TRUE(form) << kPrecisions[p].name;
+    EXPECT_EQ(form->warps, p == 0 ? 16 : 4) << kPrecisions[p].name;
+  }
+}
+
 std::vector<cuda::TileForm> forms_of_tensor_cores(const cuda::PlanKey& key) {
   std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
   std::erase_if(forms, [](cuda::TileForm form) { return !form.tensor_cores; });
