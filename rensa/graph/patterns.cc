@@ -281,6 +281,12 @@ void join_bias_grad(RecordedList& list, std::size_t i) {
   }
 }
 
+/// Whether an operation from `first` on and before `last` writes the storage.
+bool is_written_from(const StorageUses& uses, const Storage* storage, std::size_t first,
+                     std::size_t last) {
+  return uses.writers(storage).count(first) != 0 || uses.written_between(storage, first, last);
+}
+
 void join_scores_grad(RecordedList& list, std::size_t i) {
   auto* grad = list.at<operations::SoftmaxCrossEntropyGrad>(i);
   if (!grad || grad->shift.present() || grad->x.view.dtype != float32) return;
@@ -292,20 +298,11 @@ void join_scores_grad(RecordedList& list, std::size_t i) {
   const Storage* written = grad->gx.storage;
   if (uses.used_between(written, made, i) || uses.users(written).count(made) != 0) return;
   for (const Operand* read : {&grad->t, &grad->gy}) {
-    if (uses.written_between(read->storage, made, i) || read->storage == product->c.storage) return;
+    if (is_written_from(uses, read->storage, made, i)) return;
   }
   auto both = std::make_unique<operations::ScoresAndGrad>(*product, *grad);
   list.take_out(i);
   list.replace(made, std::move(both));
-}
-
-/// Whether `b` is `a` transposed.
-bool is_transposed(const Operand& a, const Operand& b) {
-  ArrayView turned = a.view;
-  if (turned.ndim() != 2) return false;
-  std::swap(turned.shape[0], turned.shape[1]);
-  std::swap(turned.strides[0], turned.strides[1]);
-  return a.storage == b.storage && same_view(turned, b.view);
 }
 
 void join_scores_back(RecordedList& list, std::size_t i) {
@@ -321,15 +318,15 @@ void join_scores_back(RecordedList& list, std::size_t i) {
   std::size_t made = uses.writer_before(back->a.storage, i);
   auto* scores = made < i ? list.at<operations::ScoresAndGrad>(made) : nullptr;
   if (!scores || scores->has_back() || !same_view(back->a.view, scores->grad.gx.view) ||
-      !is_transposed(scores->product.b, back->b)) {
+      !same_view(back->b.view, scores->transposed_b().view)) {
     return;
   }
   const Operand& x = scores->product.a;
   if (back->gate.present() && !same_view(back->gate.view, x.view)) return;
   const Storage* written = back->c.storage;
   if (uses.used_between(written, made, i) || uses.users(written).count(made) != 0) return;
-  for (const Operand* read : {&x, static_cast<const Operand*>(&back->b)}) {
-    if (uses.written_between(read->storage, made, i)) return;
+  for (const Storage* read : {x.storage, back->b.storage}) {
+    if (is_written_from(uses, read, made, i)) return;
   }
   auto all = std::make_unique<operations::ScoresAndGrad>(*scores);
   all->back = *back;
@@ -409,12 +406,12 @@ constexpr Pattern kPatterns[] = {
     // relu's gradient, then its sums over all but the channels, which lie last (the bias's
     // gradient, of a product or a convolution): one pass.
     {"join_bias_grad", join_bias_grad},
+    // What writes only memory that nobody reads, in the next run either: those before make such.
+    {"drop_unread", drop_unread},
     // A product by a kernel that has whole rows, then softmax cross entropy's gradient of these.
     {"join_scores_grad", join_scores_grad},
     // The same, then the gradient of the product's left operand, of many rows.
     {"join_scores_back", join_scores_back},
-    // What writes only memory that nobody reads, in the next run either: those before make such.
-    {"drop_unread", drop_unread},
     // One update of all parameters waits for the last gradient. In parts, each when its gradients
     // are there, most of it is done beside the rest of backward. Last: no pattern sees the parts.
     {"split_updates", split_updates},

@@ -144,7 +144,6 @@ TEST(JoinGate, OfProductsByOurKernels) {
   }
 }
 
-// Sums over fewer axes or more, of other elements, in another dtype.
 /// The loss of a layer's scores, of relu's result where `relu`, and its gradients; `between` works
 /// on the labels and the scores behind the product.
 Rewritten scores(const Variables& v, Array labels, bool normalize, bool relu,
@@ -197,7 +196,8 @@ TEST(JoinScoresGrad, OfFewClasses) {
         bool normalize = label_dtype != int64;
         EXPECT_EQ(joined(float32, 100, 1300, classes, true, label_dtype, normalize), few);
         EXPECT_EQ(joined(float32, 402, 1300, classes, true, label_dtype, normalize), with_gate);
-        EXPECT_EQ(joined(float32, 1001, 129, classes, false, label_dtype, normalize), without_gate);
+        EXPECT_EQ(joined(float32, 301, 129, classes, true, label_dtype, normalize), with_gate);
+        EXPECT_EQ(joined(float32, 1001, 132, classes, false, label_dtype, normalize), without_gate);
         for (std::int64_t rows : {1, 7, 20}) joined(float32, rows, 300, classes, true, label_dtype);
       }
     }
@@ -224,21 +224,39 @@ TEST(JoinScoresGrad, NotWhatIsMadeBehindTheProduct) {
     EXPECT_EQ(joined([](Array&, Array y) { y.sum(); }), both);
     EXPECT_EQ(joined([](Array& labels, Array) { labels += 0; }), none);
     EXPECT_EQ(joined([](Array&, Array y) { y *= 2; }), none);
-    // Weights that change before they meet the gradient.
-    for (bool change : {false, true}) {
-      Array x = v[0].array(), w = v[1].array(), b = v[2].array();
-      Rewritten list([&] {
-        Array used = w.copy();
-        Variable y(xp::linear(x, used, b));
+    // What the gradient of the product's operand is made of, changed or read on the way.
+    enum Way { plain, weights, gate, other_gate, read };
+    auto with_back = [&](Way way) {
+      Array x = xp::maximum(v[0].array(), xp::zeros({}, float32, device)), w = v[1].array();
+      return Joined(Rewritten([&] {
+        Array used = w.copy(), h = x.copy(), other = h.copy(), between;
+        Variable y(xp::linear(h, used, v[2].array()));
         Array g = grad({F::softmax_cross_entropy(y, constant(t))}, {y})[0].array();
-        if (change) used *= 2;
-        return Arrays{g, xp::matmul(g, used)};
-      });
-      EXPECT_EQ(Joined(list), Joined(all, change ? 0 : all, 0));
-    }
+        if (way == weights) used *= 2;
+        if (way == gate) h *= 2;
+        Array gh = xp::matmul(g, used);
+        if (way == read) between = gh.sum();
+        Array gz = xp::elementwise(ufunc::relu_grad, {gh, way == other_gate ? other : h});
+        return way == read ? Arrays{g, gz, between} : Arrays{g, gz};
+      }));
+    };
+    EXPECT_EQ(with_back(plain), Joined(all, all, all));
+    EXPECT_EQ(with_back(weights), Joined(all, 0, 0));
+    EXPECT_EQ(with_back(gate).backs, 0);
+    EXPECT_EQ(with_back(other_gate), Joined(all, 0, 0));
+    EXPECT_EQ(with_back(read), Joined(all, all, 0));  // relu's gradient is a pass of its own
+    // The loss's gradient, made behind the product.
+    Rewritten weighted([&] {
+      Variable y = F::linear(v[0], v[1], v[2]);
+      Array g = y.array().sum();
+      return Arrays{
+          grad({F::softmax_cross_entropy(y, constant(t))}, {y}, {constant(g)})[0].array()};
+    });
+    EXPECT_EQ(Joined(weighted), none);
   }
 }
 
+// Sums over fewer axes or more, of other elements, in another dtype.
 TEST(JoinBiasGrad, OtherSumsStay) {
   for (Device device : testing::test_devices()) {
     Case c = {device, float32, {4, 12, 6, 6}, true};

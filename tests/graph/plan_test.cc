@@ -204,8 +204,8 @@ TEST(Rewrite, ThePatternsAreTheseInThisOrder) {
             (std::vector<std::string>{
                 "fold_constant", "join_relu", "join_tanh", "join_gate", "join_convolution_relu",
                 "join_normalize_relu", "join_normalize_relu_grad", "join_relu_grad_sums",
-                "join_residual_rows", "join_rows_grad_sum", "join_bias_grad", "join_scores_grad",
-                "join_scores_back", "drop_unread", "split_updates"}));
+                "join_residual_rows", "join_rows_grad_sum", "join_bias_grad", "drop_unread",
+                "join_scores_grad", "join_scores_back", "split_updates"}));
 }
 
 TEST(Rewrite, ReluBecomesTheProductsEpilogue) {

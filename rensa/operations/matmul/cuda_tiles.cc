@@ -152,9 +152,10 @@ bool fits_memory(const PlanKey& key, TileForm form, Device device) {
 
 /// Whether it is likely the gradient of a last layer's weights, beside which those of other layers
 /// have large tiles (cuda_warpgroup_panels.cuh); these leave room for kBesideLarge warps.
-bool comes_beside_large(const PlanKey& key) {
+bool comes_beside_large(const PlanKey& key, Device device) {
   constexpr std::int64_t kFewUnits = 16;
-  return key.a_transposed && std::min(key.m, key.n) <= kFewUnits && (key.tf32 || key.tf32.is_x3());
+  return key.a_transposed && std::min(key.m, key.n) <= kFewUnits &&
+         (key.tf32 || key.tf32.is_x3()) && has_warpgroup_panels(device);
 }
 constexpr std::uint8_t kBesideLarge = 4;
 
@@ -178,7 +179,7 @@ std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes
     std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
     form.warps = 1;
     while (form.warps < parts && form.warps < most) form.warps *= 2;
-    if (comes_beside_large(key)) form.warps = std::min(form.warps, kBesideLarge);
+    if (comes_beside_large(key, device)) form.warps = std::min(form.warps, kBesideLarge);
     if (form.warps > 8 && !fits_memory(key, form, device)) form.warps = 8;
     if (fits_memory(key, form, device)) first = form;
   });

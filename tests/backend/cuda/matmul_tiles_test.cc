@@ -201,6 +201,9 @@ TEST(MatmulTiles, BoxesForOperandsThatHaveThem) {
   EXPECT_TRUE(any_boxes(key));
   ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
   EXPECT_TRUE(cuda::likely_tile_form(key, gpu())->boxes);
+  cuda::PlanKey longer = operands({100, 1000, 1024}, kPrecisions[1], false, true).key;
+  ASSERT_TRUE(cuda::likely_tile_form(longer, gpu()));
+  EXPECT_TRUE(cuda::likely_tile_form(longer, gpu())->boxes);
   for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
            [](cuda::PlanKey& k) {
              k.aligned &= static_cast<std::uint8_t>(~cuda::PlanKey::aligned_a);

@@ -1,16 +1,19 @@
 // A product, the loss's gradient of what it gives, and the gradient of its operand, as one
-// operation and one after the other: the same bits, wherever the arrays lie.
+// operation and one after the other: the same bits, whatever the numbers and labels, wherever the
+// arrays lie.
 #include "rensa/functions/operations/softmax_cross_entropy/scores_and_grad.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/device/launcher.h"
-#include "tests/testing.h"
+#include "tests/graph/rewritten.h"
 
 namespace rensa {
 namespace {
@@ -20,8 +23,7 @@ struct Scores {
   operations::ScoresAndGrad op;
 
   /// `skip` floats lie before x, w and the gradient of x.
-  Scores(std::int64_t rows, std::int64_t classes, std::int64_t skip, bool has_back, bool gate,
-         Device device)
+  Scores(std::int64_t rows, std::int64_t classes, std::int64_t skip, Dtype labels, Device device)
       : op({}, {}) {
     auto placed = [&](std::int64_t lines, std::int64_t width) {
       Array all = xp::random::normal(0, 1, {skip + lines * width}, float32, device);
@@ -32,7 +34,8 @@ struct Scores {
     w = placed(classes, kUnits);
     back = placed(rows, kUnits);
     b = xp::random::normal(0, 1, {classes}, float32, device);
-    t = (xp::arange(rows) % (classes + 1) - 1).astype(int32).to(device);
+    // Ignored ones, and beyond the classes.
+    t = (xp::arange(rows) % (classes + 3) - 2).astype(labels).to(device);
     gy = xp::full({}, 0.5, float32, device);
     y = xp::zeros({rows, classes}, float32, device);
     gx = xp::zeros({rows, classes}, float32, device);
@@ -44,38 +47,67 @@ struct Scores {
     op.grad.t = t.operand();
     op.grad.gy = gy.operand();
     op.grad.gx = gx.operand();
-    if (!has_back) return;
+  }
+  void add_back(bool gate) {
     op.back.a = gx.operand();
     op.back.b = w.operand();
     op.back.c = back.operand();
-    op.back.alpha = 0.75;
+    op.back.alpha = -0.75;
     if (gate) op.back.gate = x.operand();
+  }
+  /// Holds the operation against its steps.
+  void check() {
+    operations::ScoresAndGrad steps = op;
+    launch(steps.product);
+    launch(steps.grad);
+    if (op.has_back()) launch(steps.back);
+    std::string of_y = testing::bytes_of(y), of_gx = testing::bytes_of(gx),
+                of_back = testing::bytes_of(back);
+    y.fill(7);
+    gx.fill(7);
+    if (op.has_back()) back.fill(7);
+    launch(op);
+    EXPECT_TRUE(testing::bytes_of(y) == of_y);
+    EXPECT_TRUE(testing::bytes_of(gx) == of_gx);
+    EXPECT_TRUE(testing::bytes_of(back) == of_back);
   }
 };
 
 TEST(ScoresAndGrad, HasTheBitsOfTheSteps) {
   for (Device device : testing::test_devices()) {
-    for (std::int64_t rows : {1, 100, 300}) {
+    for (std::int64_t rows : {1, 100, 301}) {
       for (std::int64_t classes : {2, 10, 16, 20}) {
         for (std::int64_t skip : {0, 1, 4}) {
           for (auto [has_back, gate] : {std::pair(false, false), {true, false}, {true, true}}) {
             SCOPED_TRACE((device.str() + " " + Shape{rows, classes, skip}.str()));
-            Scores all(rows, classes, skip, has_back, gate, device);
-            operations::ScoresAndGrad steps = all.op;
-            launch(steps.product);
-            launch(steps.grad);
-            if (has_back) launch(steps.back);
-            Array y = all.y.copy(), gx = all.gx.copy(), back = all.back.copy();
-            for (Array* written : {&all.y, &all.gx}) written->fill(7);
-            if (has_back) all.back.fill(7);
-            launch(all.op);
-            EXPECT_TRUE(xp::array_equal(all.y, y));
-            EXPECT_TRUE(xp::array_equal(all.gx, gx));
-            EXPECT_TRUE(xp::array_equal(all.back, back));
+            Scores all(rows, classes, skip, classes == 10 ? int64 : int32, device);
+            if (has_back) all.add_back(gate);
+            all.op.grad.normalize = skip != 4;
+            if (rows > 1) {
+              EXPECT_EQ(all.op.product.has_rows(), device.is_cuda() && classes <= 16);
+            }
+            all.check();
           }
         }
       }
     }
+  }
+}
+
+TEST(ScoresAndGrad, OfWhatIsNoNumber) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    Scores all(301, 10, 0, int32, device);
+    all.add_back(true);
+    all.x[{3, 5}].fill(std::numeric_limits<float>::quiet_NaN());
+    all.x[{7, 0}].fill(kInfinity);
+    all.x[{11, 0}].fill(-kInfinity);
+    all.x[{Slice(20, 24)}].fill(0);
+    all.b[{4}].fill(-kInfinity);
+    all.check();
+    all.b.fill(-kInfinity);
+    all.check();
   }
 }
 

@@ -1,5 +1,8 @@
 // A product that gives the scores of classes, whose kernel makes softmax cross entropy's gradient
 // of a row of them as soon as it has it.
+#include <algorithm>
+#include <optional>
+
 #include "rensa/functions/operations/softmax_cross_entropy/cuda_short_rows.cuh"
 #include "rensa/functions/operations/softmax_cross_entropy/scores_and_grad.h"
 #include "rensa/operations/matmul/cuda_dot_rows.cuh"
@@ -122,10 +125,20 @@ class GradOfScores {
 
 namespace rensa::operations {
 
+std::size_t ScoresAndGrad::workspace_bytes() const {
+  ScoresAndGrad connected = *this;
+  connected.connect();
+  return std::max(product.workspace_bytes(), has_back() ? connected.back.workspace_bytes() : 0);
+}
+
 void ScoresAndGrad::run_cuda(const cuda::LaunchContext& context) {
   connect();
   std::optional<cuda::DotRows> rows = cuda::dot_rows(product);
-  if (!rows || (has_back() && (!back.adds_in_order() || !cuda::is_aligned(back.c.view.data, 16)))) {
+  bool fits = rows.has_value();
+  if (fits && has_back()) {
+    fits = back.adds_in_order() && (!rows->vectors || cuda::is_aligned(back.c.view.data, 16));
+  }
+  if (!fits) {
     // They have other addresses than when they were joined.
     product.run_cuda(context);
     grad.run_cuda(context);

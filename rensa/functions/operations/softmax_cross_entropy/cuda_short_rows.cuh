@@ -1,5 +1,5 @@
-// The gradient of softmax cross entropy in rows of few classes, of which a group of threads has an
-// element each, or up to kMostCached, and finds the shift again.
+// What kernels of softmax cross entropy share: the shift of rows of few classes, of which a group
+// of threads has an element each, or up to kMostCached, and the gradient of a row.
 #pragma once
 
 #include "rensa/core/functors.h"

@@ -21,10 +21,13 @@ struct ScoresAndGrad final : KindOf<ScoresAndGrad> {
   Matmul back;
 
   bool has_back() const { return back.c.present(); }
+  /// What `back` multiplies by.
+  Operand transposed_b() const;
   template <class V> void fields(V& v) {
     product.fields(v);
     v.read(grad.t, grad.gy, back.gate), v.write(grad.gx, back.c);
-    v.number(grad.normalize, grad.ignore_label, back.alpha);
+    v.number(grad.normalize, grad.ignore_label, back.alpha, back.tf32, back.tf32.is_x3(),
+             back.gate_follows);
   }
   void run_cpu() override;
   void run_cuda(const cuda::LaunchContext& context) override;
