@@ -184,8 +184,7 @@ void join_gate(RecordedList& list, std::size_t i) {
       activation_of_one(list, i, grad->in[0].array, grad->out, grad->compute);
   if (!found || found->out.storage == gate.storage) return;
   // The product reads it before.
-  const StorageUses::Places& writers = list.uses().writers(gate.storage);
-  if (writers.lower_bound(found->of) != writers.lower_bound(i)) return;
+  if (list.uses().written_from(gate.storage, found->of, i)) return;
   join_end(
       list, i, found, [](const operations::Matmul& product) { return product.takes_ends(); },
       [&](operations::Matmul& product) { product.gate = gate; });
@@ -281,12 +280,6 @@ void join_bias_grad(RecordedList& list, std::size_t i) {
   }
 }
 
-/// Whether an operation from `first` on and before `last` writes the storage.
-bool is_written_from(const StorageUses& uses, const Storage* storage, std::size_t first,
-                     std::size_t last) {
-  return uses.writers(storage).count(first) != 0 || uses.written_between(storage, first, last);
-}
-
 void join_scores_grad(RecordedList& list, std::size_t i) {
   auto* grad = list.at<operations::SoftmaxCrossEntropyGrad>(i);
   if (!grad || grad->shift.present() || grad->x.view.dtype != float32) return;
@@ -295,10 +288,9 @@ void join_scores_grad(RecordedList& list, std::size_t i) {
   auto* product = made < i ? list.at<operations::Matmul>(made) : nullptr;
   if (!product || !same_view(product->c.view, grad->x.view) || !product->has_rows()) return;
   // What the gradient reads is there before the product, and nobody uses what it writes.
-  const Storage* written = grad->gx.storage;
-  if (uses.used_between(written, made, i) || uses.users(written).count(made) != 0) return;
-  for (const Operand* read : {&grad->t, &grad->gy}) {
-    if (is_written_from(uses, read->storage, made, i)) return;
+  if (uses.used_from(grad->gx.storage, made, i) || uses.written_from(grad->t.storage, made, i) ||
+      uses.written_from(grad->gy.storage, made, i)) {
+    return;
   }
   auto both = std::make_unique<operations::ScoresAndGrad>(*product, *grad);
   list.take_out(i);
@@ -323,10 +315,9 @@ void join_scores_back(RecordedList& list, std::size_t i) {
   }
   const Operand& x = scores->product.a;
   if (back->gate.present() && !same_view(back->gate.view, x.view)) return;
-  const Storage* written = back->c.storage;
-  if (uses.used_between(written, made, i) || uses.users(written).count(made) != 0) return;
-  for (const Storage* read : {x.storage, back->b.storage}) {
-    if (is_written_from(uses, read, made, i)) return;
+  if (uses.used_from(back->c.storage, made, i) || uses.written_from(x.storage, made, i) ||
+      uses.written_from(back->b.storage, made, i)) {
+    return;
   }
   auto all = std::make_unique<operations::ScoresAndGrad>(*scores);
   all->back = *back;

@@ -115,9 +115,7 @@ void join_normalize_relu(RecordedList& list, std::size_t i) {
   }
   // All of it is done where relu was, so that nobody sees memory sooner or later than he did.
   const StorageUses& uses = list.uses();
-  bool free =
-      uses.users(out.storage).count(first) == 0 && !uses.used_between(out.storage, first, i);
-  if (!free || !may_wait(list, first, i)) return;
+  if (uses.used_from(out.storage, first, i) || !may_wait(list, first, i)) return;
   auto joined = std::make_unique<Normalize>(*list.at<Normalize>(first));
   if (residual.present()) joined->residual = folded_as(joined->x, residual);
   joined->out = folded_as(joined->out, out);
@@ -223,8 +221,7 @@ void join_rows_grad_sum(RecordedList& list, std::size_t i) {
     // Done where the addition was.
     bool apart = other.storage != gx.storage && other.storage != add->out.storage &&
                  gx.storage != add->out.storage;
-    bool free = uses.users(add->out.storage).count(made) == 0 &&
-                !uses.used_between(add->out.storage, made, i) && may_wait(list, made, i);
+    bool free = !uses.used_from(add->out.storage, made, i) && may_wait(list, made, i);
     if (!apart || !free || is_made_for(list, other, i)) continue;
     auto joined = std::make_unique<RowNormalizationGrad>(*grad);
     joined->addend = folded_as(grad->x, other);

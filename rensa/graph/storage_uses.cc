@@ -67,6 +67,9 @@ bool has_between(const StorageUses::Places& places, std::size_t first, std::size
   auto next = places.upper_bound(first);
   return next != places.end() && *next < last;
 }
+bool has_from(const StorageUses::Places& places, std::size_t first, std::size_t last) {
+  return places.lower_bound(first) != places.lower_bound(last);
+}
 
 }  // namespace
 
@@ -77,6 +80,14 @@ bool StorageUses::used_between(const Storage* storage, std::size_t first, std::s
 bool StorageUses::written_between(const Storage* storage, std::size_t first,
                                   std::size_t last) const {
   return has_between(writers(storage), first, last);
+}
+
+bool StorageUses::used_from(const Storage* storage, std::size_t first, std::size_t last) const {
+  return has_from(users(storage), first, last);
+}
+
+bool StorageUses::written_from(const Storage* storage, std::size_t first, std::size_t last) const {
+  return has_from(writers(storage), first, last);
 }
 
 std::size_t StorageUses::writer_before(const Storage* storage, std::size_t i) const {

@@ -35,6 +35,9 @@ class StorageUses {
   bool used_between(const Storage* storage, std::size_t first, std::size_t last) const;
   /// Whether one of them writes it.
   bool written_between(const Storage* storage, std::size_t first, std::size_t last) const;
+  /// The same of operations from `first` on, that one too.
+  bool used_from(const Storage* storage, std::size_t first, std::size_t last) const;
+  bool written_from(const Storage* storage, std::size_t first, std::size_t last) const;
   /// The operation before `i` that writes the storage last; `i` where none does.
   std::size_t writer_before(const Storage* storage, std::size_t i) const;
   /// The memory that holds something from run to run.

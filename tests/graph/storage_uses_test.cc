@@ -27,6 +27,10 @@ TEST(StorageUses, FollowsTheListAsItChanges) {
   EXPECT_TRUE(uses.used_between(of_y, 0, 2));
   EXPECT_TRUE(uses.written_between(of_y, 0, 2));
   EXPECT_FALSE(uses.written_between(of_y, 1, 3));
+  EXPECT_TRUE(uses.written_from(of_y, 1, 3));
+  EXPECT_FALSE(uses.written_from(of_y, 2, 3));
+  EXPECT_TRUE(uses.used_from(of_y, 2, 3));
+  EXPECT_FALSE(uses.used_from(of_x, 1, 2));
   EXPECT_TRUE(uses.used_after(of_y, 1));
   EXPECT_FALSE(uses.used_after(of_y, 2));
   EXPECT_EQ(uses.writer_before(of_y, 2), 1u);
@@ -40,6 +44,7 @@ TEST(StorageUses, FollowsTheListAsItChanges) {
   EXPECT_EQ(uses.writers(of_y), Places{0});
   EXPECT_TRUE(uses.is_handed_over(of_y));
   EXPECT_FALSE(uses.used_between(of_y, 0, 2));
+  EXPECT_TRUE(uses.used_from(of_y, 0, 2));
   EXPECT_FALSE(uses.conflict(1, 2));
   uses.replace(2, recording.operations[1].get());
   EXPECT_EQ(uses.users(of_x), Places{0});

@@ -2,7 +2,6 @@
 // brought in boxes: the GPU does so faster than threads do by copies of 16 bytes.
 #pragma once
 
-#include <algorithm>
 #include <utility>
 
 #include "rensa/backend/cuda/boxes.cuh"
@@ -46,20 +45,20 @@ struct OperandBox {
     int first = tile * kLines;
     return kAlongK ? max(min(first, lines - kLines), 0) : first;
   }
+  RENSA_FN static int lines_of_box(int lines) { return kAlongK && lines < kLines ? lines : kLines; }
   static __device__ __forceinline__ int bytes(int lines) {
-    int there = kAlongK && lines < kLines ? lines : kLines;
-    return there * kDepth * static_cast<int>(sizeof(T));
+    return lines_of_box(lines) * kDepth * static_cast<int>(sizeof(T));
   }
   /// Of `lines` lines, for what is multiplied as E.
   template <class E>
   static CUtensorMap map(const TileArgs& args, const void* data, std::int64_t lines,
                          std::int64_t ld, std::int64_t batch_stride) {
-    std::int64_t width = args.k, box_lines = Place::kOuter;
-    if (kAlongK) box_lines = std::min(box_lines, lines);
-    else std::swap(width, lines);
+    int box_lines = kAlongK ? lines_of_box(static_cast<int>(lines)) : Place::kOuter;
+    std::int64_t width = args.k;
+    if (!kAlongK) std::swap(width, lines);
     BatchOfMatrices x{data, dtype_of<T>, width, lines, args.batch, ld, batch_stride};
     x.to_tf32 = std::is_same_v<E, BroughtTf32>;
-    return tensor_map("matmul", x, Place::kInner, static_cast<int>(box_lines));
+    return tensor_map("matmul", x, Place::kInner, box_lines);
   }
 };
 

@@ -3,8 +3,6 @@
 // the last row again, and is not stored.
 #pragma once
 
-#include <type_traits>
-
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_skinny.h"
@@ -39,6 +37,10 @@ template <int N, int Mask = 16> __device__ __forceinline__ float reduce_transpos
 /// What is made of whole rows of c: nothing.
 struct NoRows {
   __device__ __forceinline__ NoRows(const SkinnyArgs&, int) {}
+  __device__ __forceinline__ void gather() const {}
+  template <int> __device__ __forceinline__ void store(const SkinnyArgs&, int, bool, float) const {}
+  template <int, int, int, int>
+  __device__ __forceinline__ void finish(const SkinnyArgs&, int) const {}
 };
 
 /// A block computes R rows of the long operand: its threads take every blockDim-th pack of W
@@ -48,8 +50,6 @@ struct NoRows {
 /// element), and at last finish<S, R, W, group>(args, the block's first row), by all threads.
 template <int S, int R, int W, class Args>
 __global__ void __launch_bounds__(kMaxDotWarps * 32, 2) dot_kernel(Args p) {
-  using Rows = typename Args::Rows;
-  constexpr bool kHasRows = !std::is_same_v<Rows, NoRows>;
   constexpr int kPadded = S <= 4 ? 4 : S <= 8 ? 8 : 16;  // a power of two
   constexpr int kValues = R * kPadded, kGroup = kValues < 32 ? kValues : 32;
   __shared__ float partial[kMaxDotWarps][kValues];
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kMaxDotWarps * 32, 2) dot_kernel(Args p) {
   wait_for_previous();
   if (!p.x_settled) load(i);
   int end_row = row0 + static_cast<int>(threadIdx.x) / kPadded, end_s = threadIdx.x % kPadded;
-  [[maybe_unused]] Rows rows(p, end_row);
+  typename Args::Rows rows(p, end_row);
   for (; i < p.k; i += step) {
 #pragma unroll
     for (int s = 0; s < S; ++s) {
@@ -106,9 +106,8 @@ __global__ void __launch_bounds__(kMaxDotWarps * 32, 2) dot_kernel(Args p) {
     constexpr int kLanes = 32 / kGroup;  // that hold the same sum
     if (lane % kLanes == 0) partial[warp][group * kGroup + lane / kLanes] = total;
   }
-  if constexpr (kHasRows) rows.gather();
+  rows.gather();
   __syncthreads();
-  if (!kHasRows && !ends) return;
   float value = 0.0f;
   if (ends) {
     float total = 0.0f;
@@ -116,11 +115,9 @@ __global__ void __launch_bounds__(kMaxDotWarps * 32, 2) dot_kernel(Args p) {
     if (open) value = finish<float>(total, p.alpha, bias, p.activation);
     p.c[end] = value;
   }
-  if constexpr (kHasRows) {
-    constexpr int kWholeWarps = (kValues + 31) / 32 * 32;  // of threads with a sum
-    if (threadIdx.x < kWholeWarps) rows.template store<kPadded>(p, end_s, ends, value);
-    rows.template finish<S, R, W, kPadded>(p, row0);
-  }
+  constexpr int kWholeWarps = (kValues + 31) / 32 * 32;  // of threads with a sum
+  if (threadIdx.x < kWholeWarps) rows.template store<kPadded>(p, end_s, ends, value);
+  rows.template finish<S, R, W, kPadded>(p, row0);
 }
 
 template <int S, class Args>

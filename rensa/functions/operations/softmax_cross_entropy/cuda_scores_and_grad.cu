@@ -86,8 +86,9 @@ class GradOfScores {
         if (row0 + r >= args.length) break;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-          float value = cuda::finish<float>(sum[r].value[w], args.back_alpha, kNoBias,
-                                            operations::Activation::none);
+          float value =
+              cuda::finish<float>(sum[r].value[w], args.back_alpha, bias_of<float>(nullptr, i),
+                                  operations::Activation::none);
           bool open = !args.back_has_gate || is_open(gate[r].value, w);
           sum[r].value[w] = open ? value : 0.0f;
         }
@@ -98,8 +99,7 @@ class GradOfScores {
   }
 
  private:
-  static constexpr int kMostGrads = 64;    // of a block's rows
-  static constexpr float kNoBias = -0.0f;  // as bias_of says
+  static constexpr int kMostGrads = 64;  // of a block's rows
   static __device__ __forceinline__ float* grads_of_block() {
     __shared__ float grads[kMostGrads];
     return grads;
