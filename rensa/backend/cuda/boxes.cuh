@@ -40,16 +40,21 @@ template <class T, int Inner, int Outer> struct Box {
 
 #if RENSA_HAS_BOXES
 
-/// A barrier in shared memory that waits for bytes of boxes, again and again: a round ends when all
-/// that it expects are there.
+/// A barrier in shared memory that waits for threads or for bytes of boxes, again and again: a
+/// round ends when all arrivals and bytes that it expects are there.
 class BoxBarrier {
  public:
   /// By one thread, once; closed by open_barriers() before anyone else uses it.
-  __device__ __forceinline__ void init() {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address()) : "memory");
+  __device__ __forceinline__ void init(int arrivals = 1) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals)
+                 : "memory");
   }
-  /// By one thread, once in a round, that boxes of so many bytes come; other threads may bring them
-  /// already.
+  /// What the thread, and its warp before a __syncwarp(), has read and written is done for who
+  /// waits.
+  __device__ __forceinline__ void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+  }
+  /// An arrival, that boxes of so many bytes come; other threads may bring them already.
   __device__ __forceinline__ void expect(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()),
                  "r"(bytes)

@@ -37,6 +37,34 @@ struct TilePlace {
   }
 };
 
+/// Whether kWidth columns can be read or written at once where c lies, or what lies as c does.
+template <int kWidth> __device__ __forceinline__ bool lies_in(const TileArgs& p, const void* data) {
+  return p.n % kWidth == 0 && p.c_ld % kWidth == 0 && p.c_batch % kWidth == 0 &&
+         reinterpret_cast<std::uintptr_t>(data) % sizeof(Pack<float, kWidth>) == 0;
+}
+
+/// A bit for each of a thread's 32 sums whose gate is closed; row_of(i) and column_of(i) say where
+/// sum i is in the tile, kWidth of them at a time lie together. All of the gate is on its way at
+/// once, for which what c has not is read as its last row and column.
+template <int kWidth, class Row, class Column>
+__device__ __forceinline__ unsigned closed_gates(const TileArgs& p, const TilePlace& tile,
+                                                 Row&& row_of, Column&& column_of) {
+  unsigned closed = 0;
+#pragma unroll
+  for (int i = 0; i < 32; i += kWidth) {
+    int row = min(tile.row0 + row_of(i), p.m - 1),
+        column = min(tile.column0 + column_of(i), p.n - kWidth);
+    std::int64_t at = blockIdx.z * p.c_batch + row * p.c_ld + column;
+    auto gate =
+        *reinterpret_cast<const Pack<float, kWidth>*>(static_cast<const float*>(p.gate) + at);
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      if (!is_open(gate.value, e)) closed |= 1u << (i + e);
+    }
+  }
+  return closed;
+}
+
 /// The elements of c that a thread stores, all in one column of a tile, and what its sums meet
 /// there, which is loaded before any is added up. E is what was multiplied.
 template <class E, int kRows, int kColumns> struct TileEnds {

@@ -107,9 +107,7 @@ bool takes_panels(const PlanKey& key, TileForm form, Device device) {
          parts <= kMostParts && bytes <= most_shared_memory("matmul", device);
 }
 
-/// Likewise by fused multiply-adds (cuda_box_panels.cuh).
-constexpr TileForm kBoxPanel = {128, 64, 4, false, true};
-
+/// Likewise by fused multiply-adds.
 bool takes_box_panels(const PlanKey& key, Device device) {
   std::int64_t parts = ceil_div(key.k, kBoxPanelTerms);
   std::int64_t bytes = parts * kBoxPanelTerms * (kBoxPanel.rows + kBoxPanel.columns) * 4;
@@ -120,7 +118,20 @@ bool takes_box_panels(const PlanKey& key, Device device) {
          bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) && has_boxes(device);
 }
 
-/// Large tiles in TF32, the first alone, or as two TF32 numbers (cuda_warpgroup_panels.cuh).
+/// Large tiles of any sums, whose operands come in boxes.
+bool takes_large_tiles(const PlanKey& key, Device device) {
+  return key.dtype == Dtype::float32 && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
+         key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow &&
+         kLargeTileBytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) &&
+         has_boxes(device);
+}
+
+/// Those by fused multiply-adds.
+bool takes_fma_panel(const PlanKey& key, Device device) {
+  return !key.tf32 && takes_large_tiles(key, device);
+}
+
+/// Those in TF32, the first alone, or as two TF32 numbers (cuda_warpgroup_panels.cuh).
 constexpr TileForm kWarpgroupPanels[] = {{128, 64, 8, true, true}, {64, 64, 4, true, true}};
 
 bool is_warpgroup_panel(TileForm form) {
@@ -129,10 +140,7 @@ bool is_warpgroup_panel(TileForm form) {
 
 bool takes_warpgroup_panels(const PlanKey& key, TileForm form, Device device) {
   bool has_form = key.tf32.is_x3() || (key.tf32 && form == kWarpgroupPanels[0]);
-  return has_form && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
-         key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow &&
-         kWarpgroupBytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) &&
-         has_warpgroup_panels(device);
+  return has_form && takes_large_tiles(key, device) && has_warpgroup_panels(device);
 }
 
 std::int64_t tiles_of(const PlanKey& key, std::int64_t rows, std::int64_t columns) {
@@ -151,11 +159,12 @@ bool fits_memory(const PlanKey& key, TileForm form, Device device) {
 }
 
 /// Whether it is likely the gradient of a last layer's weights, beside which those of other layers
-/// have large tiles (cuda_warpgroup_panels.cuh); these leave room for kBesideLarge warps.
+/// have large tiles; these leave room for kBesideLarge warps.
 bool comes_beside_large(const PlanKey& key, Device device) {
   constexpr std::int64_t kFewUnits = 16;
-  return key.a_transposed && std::min(key.m, key.n) <= kFewUnits &&
-         (key.tf32 || key.tf32.is_x3()) && has_warpgroup_panels(device);
+  bool by_tensor_cores = key.tf32 || key.tf32.is_x3();
+  return key.dtype == Dtype::float32 && key.a_transposed && std::min(key.m, key.n) <= kFewUnits &&
+         (by_tensor_cores ? has_warpgroup_panels(device) : has_boxes(device));
 }
 constexpr std::uint8_t kBesideLarge = 4;
 
@@ -236,9 +245,17 @@ std::optional<TileForm> likely_large_form(const PlanKey& key, Device device) {
     }
     if (takes_panels(key, kPanels[0], device)) return kPanels[0];
   }
-  // Longer sums are hardly faster so.
+  if (key.tf32) return std::nullopt;
   bool short_sums = key.k >= kShortestOfBoxes && key.k <= kLongestOfBoxes;
-  if (!key.tf32 && short_sums && takes_box_panels(key, device)) return kBoxPanel;
+  if (short_sums && takes_box_panels(key, device)) return kBoxPanel;
+  constexpr std::int64_t kShortestOfFma = 96;
+  // With fewer tiles cuBLASLt's use the multiprocessors better.
+  bool nearly_all = 8 * tiles > 7 * kMultiprocessors;
+  bool is_gradient = key.a_transposed || key.gate_follows;
+  if ((nearly_all || (is_gradient && 4 * tiles > 3 * kMultiprocessors)) &&
+      key.k >= kShortestOfFma && takes_fma_panel(key, device)) {
+    return kFmaPanel;
+  }
   return std::nullopt;
 }
 
@@ -250,6 +267,7 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
   for (TileForm form : kWarpgroupPanels) {
     if (takes_warpgroup_panels(key, form, device)) forms.push_back(form);
   }
+  if (takes_fma_panel(key, device)) forms.push_back(kFmaPanel);
   if (!is_small(key)) return forms;
   for_each_size(key, device, [&](TileForm form, int most) {
     std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));

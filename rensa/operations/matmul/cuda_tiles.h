@@ -29,15 +29,21 @@ inline constexpr int kPanelLineBytes = 80;
 
 /// Bytes along k that a box has (cuda_boxes.cuh).
 inline constexpr int kBoxDepthBytes = 128;
-/// Bytes of shared memory that parts take in the forms of cuda_warpgroup_panels.cuh, at most.
-inline constexpr int kWarpgroupBytes = 192 << 10;
+/// Bytes of shared memory that parts take in the forms of cuda_warpgroup_panels.cuh and
+/// cuda_fma_panels.cuh, at most.
+inline constexpr int kLargeTileBytes = 192 << 10;
 /// Terms of a part, and parts at most, in the form of cuda_box_panels.cuh.
 inline constexpr int kBoxPanelTerms = 32, kMostBoxPanelParts = 8;
+/// Large tiles by fused multiply-adds: of short sums (cuda_box_panels.cuh), and of any
+/// (cuda_fma_panels.cuh).
+inline constexpr TileForm kBoxPanel = {128, 64, 4, false, true},
+                          kFmaPanel = {128, 64, 8, false, true};
 /// How many parts of an operand a warp has in shared memory, at most.
 inline constexpr int kWarpParts = 2;
 
 /// The forms in which `key` can be computed on the current device, which is `device`; of large
-/// products those alone of cuda_warpgroup_panels.cuh, in TF32 and as two TF32 numbers.
+/// products those alone of cuda_warpgroup_panels.cuh, in TF32 and as two TF32 numbers, and of
+/// cuda_fma_panels.cuh.
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device);
 /// The one of them that is likely faster than cuBLASLt, as far as the shape tells.
 std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device);

@@ -1,5 +1,6 @@
 // Tiles of float32, multiplied as they are or rounded to TF32.
 #include "rensa/operations/matmul/cuda_box_panels.cuh"
+#include "rensa/operations/matmul/cuda_fma_panels.cuh"
 #include "rensa/operations/matmul/cuda_tiles.cuh"
 
 namespace rensa::cuda {
@@ -16,7 +17,8 @@ bool has_boxes(Device device) {
 
 void launch_float_tiles(const TileArgs& args, TileForm form, const LaunchContext& context) {
   if (form.tensor_cores) return launch_tensor_tiles<Tf32>(args, form, context);
-  if (form.rows == BoxPanel::kRows) launch_box_panels(args, context);
+  if (form == kBoxPanel) launch_box_panels(args, context);
+  else if (form == kFmaPanel) launch_fma_panels(args, context);
   else if (form.rows == 8) launch_tile_size<float, 8, 16>(args, form.warps, context);
   else launch_common_size<float>(args, form, context);
 }

@@ -57,7 +57,7 @@ template <class E, int kRows, bool kAAlongK, bool kBAlongK> struct WarpgroupPane
   static constexpr int kColumnsSize = kNumbers * Columns::kSize;
   static constexpr int kPlaces = 3, kPlaceSize = kCopied ? kSlices * kColumnsSize : 0;
   static constexpr int kPlaceBytes = kPlaceSize * static_cast<int>(sizeof(float));
-  static constexpr int kMostParts = (kWarpgroupBytes - kPlaces * kPlaceBytes) / kPartBytes;
+  static constexpr int kMostParts = (kLargeTileBytes - kPlaces * kPlaceBytes) / kPartBytes;
   /// After how many further parts the tensor cores have read one.
   static constexpr int kReadAfter = kCopied ? 0 : 2;
   static_assert(kMostParts >= 2 && kMostParts > kReadAfter);
@@ -221,33 +221,18 @@ template <class Panel> class WarpgroupSums {
     for (int i = 0; i < 32; ++i) sum_[i] += part_[kTurn][i];
   }
 
-  /// Loads what the gate says of the tile, before store(). All of it is on its way at once, for
-  /// which what c has not is read as its last row and column.
+  /// Loads what the gate says of the tile, before store().
   __device__ __forceinline__ void load_gate(const TileArgs& p, const TilePlace& tile) {
     if (!p.gate) return;
-    auto load = [&]<int kWidth>() {
-#pragma unroll
-      for (int i = 0; i < 32; i += kWidth) {
-        int row = min(tile.row0 + row_of(i), p.m - 1),
-            column = min(tile.column0 + column_of(i), p.n - kWidth);
-        std::int64_t at = blockIdx.z * p.c_batch + row * p.c_ld + column;
-        auto gate =
-            *reinterpret_cast<const Pack<float, kWidth>*>(static_cast<const float*>(p.gate) + at);
-#pragma unroll
-        for (int e = 0; e < kWidth; ++e) {
-          if (!is_open(gate.value, e)) closed_ |= 1u << (i + e);
-        }
-      }
-    };
-    if (lies_in_pairs(p, p.gate)) load.template operator()<2>();
-    else load.template operator()<1>();
+    if (lies_in<2>(p, p.gate)) closed_ = closed_gates<2>(p, tile, row_of, column_of);
+    else closed_ = closed_gates<1>(p, tile, row_of, column_of);
   }
   /// Stores the tile. What few products need, tanh and sums that tensor cores make no number of,
   /// comes behind by code that is small: more of it would come late.
   __device__ __forceinline__ void store(const TileArgs& p, const TilePlace& tile) const {
     using operations::Activation;
     auto c = static_cast<float*>(p.c);
-    bool in_pairs = lies_in_pairs(p, p.c);
+    bool in_pairs = lies_in<2>(p, p.c);
     float bias[16];
 #pragma unroll
     for (int j = 0; j < 16; ++j) {
@@ -300,11 +285,6 @@ template <class Panel> class WarpgroupSums {
   }
 
  private:
-  /// Whether two columns can be read or written at once where c lies, or what lies as c does.
-  static __device__ __forceinline__ bool lies_in_pairs(const TileArgs& p, const void* data) {
-    return p.n % 2 == 0 && p.c_ld % 2 == 0 && p.c_batch % 2 == 0 &&
-           reinterpret_cast<std::uintptr_t>(data) % sizeof(Pack<float, 2>) == 0;
-  }
   /// Where sum i is in the block's tile.
   static __device__ __forceinline__ int row_of(int i) {
     return static_cast<int>(threadIdx.x) / 64 * 32 + Places::row_of(i / 2 % 2);

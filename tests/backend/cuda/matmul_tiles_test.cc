@@ -189,9 +189,16 @@ TEST(MatmulTiles, LikelyForLongerSumsBeforeAGate) {
   EXPECT_EQ(cuda::likely_tile_form(key, gpu())->rows, 32);
 }
 
+/// Whether it has forms with boxes, but for that by fused multiply-adds in large tiles.
 bool any_boxes(const cuda::PlanKey& key) {
   std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
-  return std::any_of(forms.begin(), forms.end(), [](cuda::TileForm form) { return form.boxes; });
+  return std::any_of(forms.begin(), forms.end(),
+                     [](cuda::TileForm form) { return form.boxes && !(form == cuda::kFmaPanel); });
+}
+
+bool has_form(const cuda::PlanKey& key, cuda::TileForm form) {
+  std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
+  return std::find(forms.begin(), forms.end(), form) != forms.end();
 }
 
 TEST(MatmulTiles, BoxesForOperandsThatHaveThem) {
@@ -220,13 +227,10 @@ TEST(MatmulTiles, BoxesForOperandsThatHaveThem) {
 TEST(MatmulTiles, LargeTilesForShortSumsOverTheOuterAxis) {
   RENSA_NEEDS_GPUS(1);
   if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
-  constexpr cuda::TileForm kLarge = {128, 64, 4, false, true};
   for (const Precision& precision : kPrecisions) {
     cuda::PlanKey key = operands({1000, 1000, 100}, precision, true, false).key;
-    std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
-    bool has = std::find(forms.begin(), forms.end(), kLarge) != forms.end();
-    EXPECT_EQ(has, precision.dtype == Dtype::float32) << precision.name;
-    EXPECT_EQ(cuda::likely_tile_form(key, gpu()) == kLarge,
+    EXPECT_EQ(has_form(key, cuda::kBoxPanel), precision.dtype == Dtype::float32) << precision.name;
+    EXPECT_EQ(cuda::likely_tile_form(key, gpu()) == cuda::kBoxPanel,
               precision.dtype == Dtype::float32 && precision.tf32 == UseTf32())
         << precision.name;
   }
@@ -237,9 +241,45 @@ TEST(MatmulTiles, LargeTilesForShortSumsOverTheOuterAxis) {
            [](cuda::PlanKey& k) { k.n = 32; }}) {
     cuda::PlanKey other = key;
     change(other);
-    std::vector<cuda::TileForm> forms = cuda::tile_forms(other, gpu());
-    EXPECT_EQ(std::find(forms.begin(), forms.end(), kLarge), forms.end());
+    EXPECT_FALSE(has_form(other, cuda::kBoxPanel));
   }
+}
+
+// By fused multiply-adds, where nearly all multiprocessors have one of them.
+TEST(MatmulTiles, LargeTilesOfFloats) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
+  auto likely = [&](Product p, bool a_transposed, bool b_transposed, bool gate_follows) {
+    cuda::PlanKey key = operands(p, kPrecisions[0], a_transposed, b_transposed).key;
+    key.gate_follows = gate_follows;
+    EXPECT_TRUE(has_form(key, cuda::kFmaPanel));
+    return cuda::likely_tile_form(key, gpu()) == cuda::kFmaPanel;
+  };
+  EXPECT_TRUE(likely({1024, 1000, 784}, false, true, false));
+  EXPECT_TRUE(likely({1024, 1000, 1000}, false, false, true));
+  EXPECT_TRUE(likely({1000, 784, 1024}, true, false, false));
+  EXPECT_FALSE(likely({832, 1000, 1024}, false, true, false));   // a fifth idle
+  EXPECT_FALSE(likely({768, 1000, 1024}, true, false, false));   // a quarter
+  EXPECT_FALSE(likely({2000, 2000, 1024}, true, false, false));  // many
+  EXPECT_FALSE(likely({1000, 1000, 64}, true, false, false));    // all of k at once
+  for (const Precision& precision : kPrecisions) {
+    cuda::PlanKey key = operands({1024, 1000, 1000}, precision, false, true).key;
+    EXPECT_EQ(has_form(key, cuda::kFmaPanel), precision.dtype == Dtype::float32 && !precision.tf32)
+        << precision.name;
+  }
+  cuda::PlanKey key = operands({1024, 1000, 1000}, kPrecisions[0], false, true).key;
+  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
+           [](cuda::PlanKey& k) { k.a_ld = 1002; }, [](cuda::PlanKey& k) { k.b_ld = 0; },
+           [](cuda::PlanKey& k) { k.k = 999; }, [](cuda::PlanKey& k) { k.n = 32; },
+           [](cuda::PlanKey& k) {
+             k.aligned &= static_cast<std::uint8_t>(~cuda::PlanKey::aligned_b);
+           }}) {
+    cuda::PlanKey other = key;
+    change(other);
+    EXPECT_FALSE(has_form(other, cuda::kFmaPanel));
+  }
+  key.c_ld = 1002, key.aligned = cuda::PlanKey::aligned_a | cuda::PlanKey::aligned_b;
+  EXPECT_TRUE(has_form(key, cuda::kFmaPanel));  // c may lie anywhere
 }
 
 // Matrices that lie between each other's lines, as the heads of attention do, and one matrix for a
@@ -276,8 +316,7 @@ TEST(MatmulTiles, LargeTilesInTf32) {
   auto likely = [&](Product p, bool a_transposed, bool b_transposed, bool gate_follows) {
     cuda::PlanKey key = operands(p, kPrecisions[1], a_transposed, b_transposed).key;
     key.gate_follows = gate_follows;
-    std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
-    EXPECT_NE(std::find(forms.begin(), forms.end(), kLarge), forms.end());
+    EXPECT_TRUE(has_form(key, kLarge));
     return cuda::likely_tile_form(key, gpu()) == kLarge;
   };
   EXPECT_TRUE(likely({1000, 1000, 1024}, true, false, false));
@@ -294,15 +333,15 @@ TEST(MatmulTiles, LargeTilesInTf32) {
   EXPECT_TRUE(cuda::tile_forms(key, gpu()).empty());  // lines that do not come in boxes
 }
 
-// The gradient of a last layer's weights, beside the large tiles of other layers' in TF32.
+// The gradient of a last layer's weights, beside the large tiles of other layers'.
 TEST(MatmulTiles, FewWarpsBesideLargeTiles) {
   RENSA_NEEDS_GPUS(1);
   if (!cuda::has_warpgroup_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
   for (int p : {0, 1, 4}) {
-    auto form =
-        cuda::likely_tile_form(operands({10, 1000, 1024}, kPrecisions[p], true, false).key, gpu());
+    cuda::PlanKey key = operands({10, 1000, 1024}, kPrecisions[p], true, false).key;
+    auto form = cuda::likely_tile_form(key, gpu());
     ASSERT_TRUE(form) << kPrecisions[p].name;
-    EXPECT_EQ(form->warps, p == 0 ? 16 : 4) << kPrecisions[p].name;
+    EXPECT_EQ(form->warps, 4) << kPrecisions[p].name;
   }
 }
 
