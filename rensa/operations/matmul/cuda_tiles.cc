@@ -248,12 +248,12 @@ std::optional<TileForm> likely_large_form(const PlanKey& key, Device device) {
   if (key.tf32) return std::nullopt;
   bool short_sums = key.k >= kShortestOfBoxes && key.k <= kLongestOfBoxes;
   if (short_sums && takes_box_panels(key, device)) return kBoxPanel;
-  constexpr std::int64_t kShortestOfFma = 96;
-  // With fewer tiles cuBLASLt's use the multiprocessors better.
+  // With fewer tiles, and for longer sums, cuBLASLt's use the multiprocessors better.
+  constexpr std::int64_t kShortestOfFma = 96, kLongestOfFma = 1280;
   bool nearly_all = 8 * tiles > 7 * kMultiprocessors;
   bool is_gradient = key.a_transposed || key.gate_follows;
-  if ((nearly_all || (is_gradient && 4 * tiles > 3 * kMultiprocessors)) &&
-      key.k >= kShortestOfFma && takes_fma_panel(key, device)) {
+  bool wins = nearly_all || (is_gradient && 4 * tiles > 3 * kMultiprocessors);
+  if (wins && key.k >= kShortestOfFma && key.k <= kLongestOfFma && takes_fma_panel(key, device)) {
     return kFmaPanel;
   }
   return std::nullopt;

@@ -262,6 +262,7 @@ TEST(MatmulTiles, LargeTilesOfFloats) {
   EXPECT_FALSE(likely({768, 1000, 1024}, true, false, false));   // a quarter
   EXPECT_FALSE(likely({2000, 2000, 1024}, true, false, false));  // many
   EXPECT_FALSE(likely({1000, 1000, 64}, true, false, false));    // all of k at once
+  EXPECT_FALSE(likely({1000, 1000, 2048}, true, false, false));  // sums that pay to be split
   for (const Precision& precision : kPrecisions) {
     cuda::PlanKey key = operands({1024, 1000, 1000}, precision, false, true).key;
     EXPECT_EQ(has_form(key, cuda::kFmaPanel), precision.dtype == Dtype::float32 && !precision.tf32)
