@@ -49,8 +49,8 @@ class BoxBarrier {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals)
                  : "memory");
   }
-  /// What the thread, and its warp before a __syncwarp(), has read and written is done for who
-  /// waits.
+  /// An arrival. Who waits sees what the thread, and its warp before a __syncwarp(), has written,
+  /// and may overwrite what they have read.
   __device__ __forceinline__ void arrive() {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
   }

@@ -62,6 +62,9 @@ struct OperandBox {
   }
 };
 
+/// So that `place` is not worked out again for each part.
+__device__ __forceinline__ void keep(int& place) { asm volatile("" : "+r"(place)); }
+
 /// The place of a block's tile, of whose rows it has the operand Of::A, and of whose columns Of::B.
 template <class Of, int kRows, int kColumns>
 __device__ __forceinline__ TilePlace place_of_block(const TileArgs& p) {

@@ -17,6 +17,7 @@ namespace rensa::cuda {
 template <bool kAAlongK, bool kBAlongK> struct FmaPanel {
   static constexpr int kRows = 128, kColumns = 64, kTerms = 32;
   static constexpr int kGroups = 2, kGroupWarps = kRows / 32, kAdders = kGroups * kGroupWarps;
+  static_assert(kAAlongK || !kBAlongK);
   static constexpr bool kTurns = kAAlongK || kBAlongK, kTurnsAll = kAAlongK && kBAlongK;
   static constexpr int kTurners = kTurns ? 4 : 0, kWarps = kAdders + 1 + kTurners;
   using A = OperandBox<float, kRows, kAAlongK, kTerms>;
@@ -64,7 +65,7 @@ template <class Panel> struct FmaBarriers {
   }
 };
 
-/// A block's parts and places.
+/// A block's parts, places and barriers.
 template <class Panel> struct FmaMemory {
   float* parts;
   float* places;
@@ -122,9 +123,6 @@ __device__ __forceinline__ void bring_all(const BoxArgs& p, const FmaMemory<Pane
   }
 }
 
-/// So that it is not worked out again for each part.
-__device__ __forceinline__ void keep(int& place) { asm volatile("" : "+r"(place)); }
-
 /// Turns boxes of kLines lines along k into rows of a term each, as one of kThreads threads.
 template <int kLines, int kThreads> class BoxTurner {
  public:
@@ -155,7 +153,8 @@ template <int kLines, int kThreads> class BoxTurner {
   int from_[kFours], to_;
 };
 
-/// The work of the warps that turn all parts.
+/// The work of the warps that turn all parts. They touch shared memory alone: those who add wait
+/// for the kernels before.
 template <class Panel>
 __device__ __forceinline__ void turn_all(const BoxArgs& p, const FmaMemory<Panel>& memory) {
   constexpr int kThreads = 32 * Panel::kTurners;
@@ -195,8 +194,8 @@ template <class Panel> struct FmaLane {
   static constexpr int kNextRows = 16, kNextColumns = 32;
 };
 
-/// Where a lane finds its terms, of half a part at a time, in which of four fours of terms its
-/// group has two.
+/// Where a lane reads its terms. A part has two halves, of four fours of terms each, of which the
+/// lane's group has every other.
 template <class Panel> class FmaTerms {
  public:
   using A = typename Panel::A;
@@ -240,13 +239,13 @@ template <class Panel> class FmaTerms {
     if constexpr (!Panel::kTurnsAll) memory_.when.read[begun.part].arrive();
     if constexpr (Panel::kTurns) memory_.when.used[begun.place].arrive();
   }
-  /// Four of the lane's rows at its kTerm-th term, the first or the second.
-  template <int kTerm> __device__ __forceinline__ Pack<float, 4> rows(int half) const {
-    const float* at = a_ + half * Lane::kNextRows + term<kTerm>() * Panel::kRows;
+  /// At the kTerm-th term the first four of the lane's rows, or the second.
+  template <int kTerm> __device__ __forceinline__ Pack<float, 4> rows(int four) const {
+    const float* at = a_ + four * Lane::kNextRows + term<kTerm>() * Panel::kRows;
     return *reinterpret_cast<const Pack<float, 4>*>(at);
   }
-  template <int kTerm> __device__ __forceinline__ Pack<float, 4> columns(int half) const {
-    const float* at = b_ + half * Lane::kNextColumns + term<kTerm>() * Panel::kColumns;
+  template <int kTerm> __device__ __forceinline__ Pack<float, 4> columns(int four) const {
+    const float* at = b_ + four * Lane::kNextColumns + term<kTerm>() * Panel::kColumns;
     return *reinterpret_cast<const Pack<float, 4>*>(at);
   }
 
@@ -261,10 +260,10 @@ template <class Panel> class FmaTerms {
   const float *a_, *b_;
 };
 
-/// A lane's sums, and what it multiplies. Of a multiplication's operands those that the one before
-/// did not have too should lie in different banks of registers: neighbours in a row of sums lie the
-/// other way round than those of b's columns (of the two, one is even), which only instructions
-/// that have four of them at once bring about.
+/// A lane's sums, and what it multiplies. Registers lie in two banks. A multiplication should have
+/// one operand of the one before, and its other two in different banks. So neighbours in a row of
+/// sums are exchanged: a sum and b's value of its column never lie in one bank. The compiler keeps
+/// to it only where an instruction has four of them at once.
 template <class Panel> class FmaSums {
  public:
   __device__ __forceinline__ explicit FmaSums(const Pack<float, 4>& zeros) {
@@ -276,22 +275,22 @@ template <class Panel> class FmaSums {
   }
   /// Takes a term.
   template <int kTerm> __device__ __forceinline__ void take(const FmaTerms<Panel>& terms) {
-    constexpr int kTurn = kTerm % 2;
+    constexpr int kSet = kTerm % 2;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) put(y_[kTurn] + 4 * h, terms.template columns<kTerm>(h));
+    for (int h = 0; h < 2; ++h) put(y_[kSet] + 4 * h, terms.template columns<kTerm>(h));
 #pragma unroll
-    for (int h = 0; h < 2; ++h) put(x_[kTurn] + 4 * h, terms.template rows<kTerm>(h));
+    for (int h = 0; h < 2; ++h) put(x_[kSet] + 4 * h, terms.template rows<kTerm>(h));
   }
   /// Adds the products of the term that was taken; back and forth, so that each has an operand of
   /// the one before.
   template <int kTerm> __device__ __forceinline__ void add() {
-    constexpr int kTurn = kTerm % 2;
+    constexpr int kSet = kTerm % 2;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
 #pragma unroll
       for (int step = 0; step < 8; ++step) {
         int j = i % 2 == kBack ? 7 - step : step;
-        sum_[i][j] = fmaf(x_[kTurn][i], y_[kTurn][j], sum_[i][j]);
+        sum_[i][j] = fmaf(x_[kSet][i], y_[kSet][j], sum_[i][j]);
       }
     }
   }
@@ -300,7 +299,7 @@ template <class Panel> class FmaSums {
     if (!p.gate) return;
     auto row = [](int at) { return row_of(at / 8); };
     auto column = [](int at) { return column_of(at % 8); };
-    if (lies_in<4>(p, p.gate)) closed_ = closed_gates<4>(p, tile, row, column);
+    if (has_packs<4>(p, p.gate)) closed_ = closed_gates<4>(p, tile, row, column);
     else closed_ = closed_gates<1>(p, tile, row, column);
   }
   /// Adds up what both groups have, in `memory`: each gets half of the rows.
@@ -317,7 +316,7 @@ template <class Panel> class FmaSums {
         }
       }
     };
-    auto take = [&]<int kFirst>() {
+    auto add_other = [&]<int kFirst>() {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -336,15 +335,15 @@ template <class Panel> class FmaSums {
     if (Lane::group() == 0) give.template operator()<4>();
     else give.template operator()<0>();
     sync_adders();
-    if (Lane::group() == 0) take.template operator()<0>();
-    else take.template operator()<4>();
+    if (Lane::group() == 0) add_other.template operator()<0>();
+    else add_other.template operator()<4>();
   }
   /// Stores what join() left. What tanh makes of it, which few products need, comes behind by code
   /// that is small: more of it would come late.
   __device__ __forceinline__ void store(const TileArgs& p, const TilePlace& tile) const {
     using operations::Activation;
     auto c = static_cast<float*>(p.c) + blockIdx.z * p.c_batch;
-    bool in_fours = lies_in<4>(p, p.c);
+    bool in_fours = has_packs<4>(p, p.c);
     float bias[8];
 #pragma unroll
     for (int j = 0; j < 8; ++j) {

@@ -67,9 +67,9 @@ static_assert(std::has_unique_object_representations_v<PlanKey> && sizeof(PlanKe
 /// cublaslt, one of the kernels of cuda_skinny.h, or the tiles of cuda_tiles.h.
 enum class PlanKind : std::uint8_t { cublaslt, dot, outer, tiles };
 
-/// How a product goes by tiles: the size of a block's tile of c, the block's warps, whether tensor
-/// cores multiply (float32 as the key's tf32 says), and whether operands come in boxes
-/// (cuda_boxes.cuh).
+/// How a product goes by tiles: the size of a block's tile of c, the warps of a block that
+/// multiply, whether tensor cores do (float32 as the key's tf32 says), and whether operands come in
+/// boxes (cuda_boxes.cuh).
 struct TileForm {
   std::uint8_t rows = 0, columns = 0, warps = 0;
   bool tensor_cores = false, boxes = false;

@@ -1,6 +1,5 @@
-// What the kernels of cuda_tiles.cuh, cuda_boxes.cuh and cuda_panels.cuh share beside their sums:
-// how a tile of c is stored, and how blocks are launched for all tiles, by the kernel for the
-// operands' layout.
+// What the kernels of all tiles share beside their sums: how a tile of c is stored, and how blocks
+// are launched for all tiles, by the kernel for the operands' layout.
 #pragma once
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -37,15 +36,17 @@ struct TilePlace {
   }
 };
 
-/// Whether kWidth columns can be read or written at once where c lies, or what lies as c does.
-template <int kWidth> __device__ __forceinline__ bool lies_in(const TileArgs& p, const void* data) {
+/// Whether kWidth columns of floats can be read or written at once where c lies, or what lies as c
+/// does.
+template <int kWidth>
+__device__ __forceinline__ bool has_packs(const TileArgs& p, const void* data) {
   return p.n % kWidth == 0 && p.c_ld % kWidth == 0 && p.c_batch % kWidth == 0 &&
          reinterpret_cast<std::uintptr_t>(data) % sizeof(Pack<float, kWidth>) == 0;
 }
 
-/// A bit for each of a thread's 32 sums whose gate is closed; row_of(i) and column_of(i) say where
-/// sum i is in the tile, kWidth of them at a time lie together. All of the gate is on its way at
-/// once, for which what c has not is read as its last row and column.
+/// A bit for each of a thread's 32 sums of floats whose gate is closed; row_of(i) and column_of(i)
+/// say where sum i is in the tile, kWidth of them at a time lie together. All of the gate is on its
+/// way at once, for which what c has not is read as its last row and column.
 template <int kWidth, class Row, class Column>
 __device__ __forceinline__ unsigned closed_gates(const TileArgs& p, const TilePlace& tile,
                                                  Row&& row_of, Column&& column_of) {

@@ -118,20 +118,24 @@ bool takes_box_panels(const PlanKey& key, Device device) {
          bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) && has_boxes(device);
 }
 
-/// Large tiles of any sums, whose operands come in boxes.
+/// Whether the device has large tiles of sums of any length, whose operands come in boxes.
+bool has_large_tiles(Device device) {
+  return has_boxes(device) &&
+         kLargeTileBytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device);
+}
 bool takes_large_tiles(const PlanKey& key, Device device) {
   return key.dtype == Dtype::float32 && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
-         key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow &&
-         kLargeTileBytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) &&
-         has_boxes(device);
+         key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow && has_large_tiles(device);
 }
 
-/// Those by fused multiply-adds.
+/// Large tiles by fused multiply-adds (cuda_fma_panels.cuh), and up to how many terms they are
+/// likely faster: longer sums pay to be split.
+constexpr std::int64_t kLongestOfFma = 1280;
 bool takes_fma_panel(const PlanKey& key, Device device) {
   return !key.tf32 && takes_large_tiles(key, device);
 }
 
-/// Those in TF32, the first alone, or as two TF32 numbers (cuda_warpgroup_panels.cuh).
+/// Large tiles in TF32, the first alone, or as two TF32 numbers (cuda_warpgroup_panels.cuh).
 constexpr TileForm kWarpgroupPanels[] = {{128, 64, 8, true, true}, {64, 64, 4, true, true}};
 
 bool is_warpgroup_panel(TileForm form) {
@@ -162,9 +166,11 @@ bool fits_memory(const PlanKey& key, TileForm form, Device device) {
 /// have large tiles; these leave room for kBesideLarge warps.
 bool comes_beside_large(const PlanKey& key, Device device) {
   constexpr std::int64_t kFewUnits = 16;
-  bool by_tensor_cores = key.tf32 || key.tf32.is_x3();
-  return key.dtype == Dtype::float32 && key.a_transposed && std::min(key.m, key.n) <= kFewUnits &&
-         (by_tensor_cores ? has_warpgroup_panels(device) : has_boxes(device));
+  if (key.dtype != Dtype::float32 || !key.a_transposed || std::min(key.m, key.n) > kFewUnits) {
+    return false;
+  }
+  if (key.tf32 || key.tf32.is_x3()) return has_warpgroup_panels(device);
+  return key.k <= kLongestOfFma && has_large_tiles(device);
 }
 constexpr std::uint8_t kBesideLarge = 4;
 
@@ -233,12 +239,12 @@ std::optional<TileForm> likely_large_form(const PlanKey& key, Device device) {
   std::int64_t tiles = tiles_of(key, kPanels[0].rows, kPanels[0].columns);
   if (tiles > kMultiprocessors || 2 * tiles <= kMultiprocessors) return std::nullopt;
   constexpr std::int64_t kShortest = 64, kShortestOfBoxes = 32, kLongestOfBoxes = 128;
+  bool nearly_all = 8 * tiles > 7 * kMultiprocessors;
+  bool is_gradient = key.a_transposed || key.gate_follows;
   if (key.tf32 && key.k >= kShortest) {
     // As measured on an H200 beside cuBLASLt, whose tiles use the multiprocessors better, but which
     // wants operands along k, and the gate behind it.
     constexpr std::int64_t kLongestGradient = 2048, kLongestOther = 1280;
-    bool nearly_all = 8 * tiles > 7 * kMultiprocessors;
-    bool is_gradient = key.a_transposed || key.gate_follows;
     bool wins = is_gradient ? key.k <= kLongestGradient : nearly_all && key.k <= kLongestOther;
     if (wins && key.k > kShortest && takes_warpgroup_panels(key, kWarpgroupPanels[0], device)) {
       return kWarpgroupPanels[0];
@@ -248,11 +254,11 @@ std::optional<TileForm> likely_large_form(const PlanKey& key, Device device) {
   if (key.tf32) return std::nullopt;
   bool short_sums = key.k >= kShortestOfBoxes && key.k <= kLongestOfBoxes;
   if (short_sums && takes_box_panels(key, device)) return kBoxPanel;
-  // With fewer tiles, and for longer sums, cuBLASLt's use the multiprocessors better.
-  constexpr std::int64_t kShortestOfFma = 96, kLongestOfFma = 1280;
-  bool nearly_all = 8 * tiles > 7 * kMultiprocessors;
-  bool is_gradient = key.a_transposed || key.gate_follows;
-  bool wins = nearly_all || (is_gradient && 4 * tiles > 3 * kMultiprocessors);
+  // With fewer tiles, or where they are not full, cuBLASLt's use the multiprocessors better.
+  constexpr std::int64_t kShortestOfFma = 96;
+  std::int64_t area = std::int64_t{kFmaPanel.rows} * kFmaPanel.columns * tiles;
+  bool full = 4 * key.m * key.n * key.batch >= 3 * area;
+  bool wins = full && (nearly_all || (is_gradient && 4 * tiles > 3 * kMultiprocessors));
   if (wins && key.k >= kShortestOfFma && key.k <= kLongestOfFma && takes_fma_panel(key, device)) {
     return kFmaPanel;
   }

@@ -1,7 +1,7 @@
 // Products of floats by small tiles of c, whose sums the warps of a block share: where a product is
 // so small that cuBLASLt's tiles would leave most of a GPU idle. A warp takes every `warps`-th part
 // of k, and the warps' sums are added in one order, which depends on the form alone. Of the forms
-// of 64 or 128 rows each warp has a piece of the tile, and all of k.
+// of 64 or 128 rows each warp has a piece of the tile, and all of k, or half of it.
 #pragma once
 
 #include <cstdint>

@@ -150,9 +150,6 @@ template <class Panel> class WarpgroupPlaces {
   static_assert(kThreads / kColumnFours % 8 == 0 && kNextTerms % 8 == 0);
   static constexpr int kWords = B::along_k ? 1 : 4, kTargets = B::along_k ? 1 : kSliceFours;
 
-  /// So that it is not worked out again for each part.
-  static __device__ __forceinline__ void keep(int& place) { asm volatile("" : "+r"(place)); }
-
   int rows_[4], words_[kWords], to_[kTargets];
 };
 
@@ -224,7 +221,7 @@ template <class Panel> class WarpgroupSums {
   /// Loads what the gate says of the tile, before store().
   __device__ __forceinline__ void load_gate(const TileArgs& p, const TilePlace& tile) {
     if (!p.gate) return;
-    if (lies_in<2>(p, p.gate)) closed_ = closed_gates<2>(p, tile, row_of, column_of);
+    if (has_packs<2>(p, p.gate)) closed_ = closed_gates<2>(p, tile, row_of, column_of);
     else closed_ = closed_gates<1>(p, tile, row_of, column_of);
   }
   /// Stores the tile. What few products need, tanh and sums that tensor cores make no number of,
@@ -232,7 +229,7 @@ template <class Panel> class WarpgroupSums {
   __device__ __forceinline__ void store(const TileArgs& p, const TilePlace& tile) const {
     using operations::Activation;
     auto c = static_cast<float*>(p.c);
-    bool in_pairs = lies_in<2>(p, p.c);
+    bool in_pairs = has_packs<2>(p, p.c);
     float bias[16];
 #pragma unroll
     for (int j = 0; j < 16; ++j) {

@@ -87,9 +87,10 @@ Operands operands(const Product& p, const Precision& precision, bool a_transpose
 }
 
 Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, double alpha,
-          bool gate = false) {
+          bool gate = false, bool a_settled = false, bool b_settled = false) {
   o.c.fill(7);
   cuda::MatmulRun run;
+  run.a_settled = a_settled, run.b_settled = b_settled;
   run.a = static_cast<const char*>(o.a.data());
   run.b = static_cast<const char*>(o.b.data());
   run.bias = bias ? static_cast<const char*>(o.bias.data()) : nullptr;
@@ -114,7 +115,8 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
                                    {40, 24, 96, 2, 8}, {256, 136, 72, 1, 8},
                                    {200, 72, 100},     {40, 72, 520, 3, 8},
                                    {100, 71, 136, 3},  {20, 40, 3000},
-                                   {9, 12, 136, 2},    {132, 72, 250, 2}};
+                                   {9, 12, 136, 2},    {132, 72, 250, 2},
+                                   {36, 40, 250}};
   std::size_t forms = 0;
   for (const Product& p : products) {
     if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
@@ -258,11 +260,12 @@ TEST(MatmulTiles, LargeTilesOfFloats) {
   EXPECT_TRUE(likely({1024, 1000, 784}, false, true, false));
   EXPECT_TRUE(likely({1024, 1000, 1000}, false, false, true));
   EXPECT_TRUE(likely({1000, 784, 1024}, true, false, false));
-  EXPECT_FALSE(likely({832, 1000, 1024}, false, true, false));   // a fifth idle
+  EXPECT_FALSE(likely({832, 1000, 1024}, false, true, false));   // a seventh idle
   EXPECT_FALSE(likely({768, 1000, 1024}, true, false, false));   // a quarter
   EXPECT_FALSE(likely({2000, 2000, 1024}, true, false, false));  // many
   EXPECT_FALSE(likely({1000, 1000, 64}, true, false, false));    // all of k at once
   EXPECT_FALSE(likely({1000, 1000, 2048}, true, false, false));  // sums that pay to be split
+  EXPECT_FALSE(likely({64, 64, 128, 128}, false, true, false));  // half empty
   for (const Precision& precision : kPrecisions) {
     cuda::PlanKey key = operands({1024, 1000, 1000}, precision, false, true).key;
     EXPECT_EQ(has_form(key, cuda::kFmaPanel), precision.dtype == Dtype::float32 && !precision.tf32)
@@ -283,6 +286,66 @@ TEST(MatmulTiles, LargeTilesOfFloats) {
   EXPECT_TRUE(has_form(key, cuda::kFmaPanel));  // c may lie anywhere
 }
 
+// c between other columns and at no multiple of 16 bytes, and a gate that lies at none alone.
+TEST_P(MatmulTiles, CLiesAnywhere) {
+  RENSA_NEEDS_GPUS(1);
+  const Precision& precision = GetParam();
+  constexpr std::int64_t kM = 132, kN = 72, kK = 96, kPad = 3;
+  auto numbers = [&](const Shape& shape) {
+    return xp::random::uniform(-1, 1, shape, float32, gpu()).astype(precision.dtype);
+  };
+  for (bool of_gate_alone : {false, true}) {
+    Operands o = operands({kM, kN, kK}, precision, false, true);
+    if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+    Array all = xp::full({1, kM, kN + kPad}, 7, precision.dtype, gpu());
+    if (of_gate_alone) {
+      o.gate = numbers({kM * kN + 1})[{Slice(1, kM * kN + 1)}].reshape({1, kM, kN});
+    } else {
+      o.c = all[{Slice(), Slice(), Slice(1, kN + 1)}];
+      o.gate = numbers({1, kM, kN + kPad})[{Slice(), Slice(), Slice(1, kN + 1)}];
+      o.key.c_ld = kN + kPad, o.key.c_stride = kM * (kN + kPad);
+      o.key.aligned &= static_cast<std::uint8_t>(~cuda::PlanKey::aligned_c);
+    }
+    ASSERT_NE(reinterpret_cast<std::uintptr_t>(o.gate.data()) % 16, 0u);
+    Array exact = xp::matmul(o.a.to(cpu()).astype(float64), o.b.to(cpu()).astype(float64));
+    Array open = (o.gate.to(cpu()).astype(float64) > 0).astype(float64);
+    Array want = (exact * 0.5 + o.bias.to(cpu()).astype(float64)) * open;
+    std::vector<cuda::TileForm> forms = cuda::tile_forms(o.key, gpu());
+    EXPECT_FALSE(forms.empty());
+    for (cuda::TileForm form : forms) {
+      Array got = run(o, form, Activation::none, true, 0.5, true).to(cpu()).astype(float64);
+      EXPECT_LE(xp::abs(got - want).max().item<double>(), 30 * precision.unit)
+          << static_cast<int>(form.rows) << " x " << static_cast<int>(form.columns) << " "
+          << form.boxes << of_gate_alone;
+      Array before = all[{Slice(), Slice(), Slice(0, 1)}],
+            behind = all[{Slice(), Slice(), Slice(kN + 1, kN + kPad)}];
+      EXPECT_TRUE((before == 7).all().item<bool>() && (behind == 7).all().item<bool>());
+    }
+  }
+}
+
+// Operands that are read before the kernels before are done, with as many parts as there is room
+// for, and with more.
+TEST_P(MatmulTiles, SettledOperands) {
+  RENSA_NEEDS_GPUS(1);
+  for (std::int64_t k : {96, 520}) {
+    for (auto [a_transposed, b_transposed] :
+         {std::pair(false, false), {false, true}, {true, false}}) {
+      Operands o = operands({132, 72, k}, GetParam(), a_transposed, b_transposed);
+      if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+      for (cuda::TileForm form : cuda::tile_forms(o.key, gpu())) {
+        Array plain = run(o, form, Activation::none, false, 1);
+        for (auto [a, b] : {std::pair(true, false), {false, true}, {true, true}}) {
+          Array settled = run(o, form, Activation::none, false, 1, false, a, b);
+          EXPECT_TRUE(xp::array_equal(plain, settled))
+              << k << " " << static_cast<int>(form.rows) << " x " << static_cast<int>(form.columns)
+              << " " << form.boxes << a << b;
+        }
+      }
+    }
+  }
+}
+
 // Matrices that lie between each other's lines, as the heads of attention do, and one matrix for a
 // whole batch.
 TEST_P(MatmulTiles, BoxesOfAnyBatch) {
@@ -290,11 +353,15 @@ TEST_P(MatmulTiles, BoxesOfAnyBatch) {
   const Precision& precision = GetParam();
   constexpr std::int64_t kBatch = 3, kM = 100, kN = 40, kK = 136;
   Array x = xp::random::uniform(-1, 1, {kM, kBatch, kK}, float32, gpu()).astype(precision.dtype);
-  for (bool shared : {false, true}) {
+  for (int shared : {0, 1, 2}) {  // none, a, b
     Operands o = operands({kM, kN, kK, kBatch}, precision, false, true);
     o.a = x.swapaxes(0, 1);
     o.key.a_ld = kBatch * kK, o.key.a_stride = kK;
-    if (shared) {
+    if (shared == 1) {
+      o.a = xp::broadcast_to(o.a[{Slice(0, 1)}], {kBatch, kM, kK});
+      o.key.a_stride = 0;
+    }
+    if (shared == 2) {
       o.b = xp::broadcast_to(o.b[{Slice(0, 1)}], {kBatch, kK, kN});
       o.key.b_stride = 0;
     }
@@ -343,6 +410,10 @@ TEST(MatmulTiles, FewWarpsBesideLargeTiles) {
     auto form = cuda::likely_tile_form(key, gpu());
     ASSERT_TRUE(form) << kPrecisions[p].name;
     EXPECT_EQ(form->warps, 4) << kPrecisions[p].name;
+    if (p != 0) continue;
+    key.k = 2048;  // then the others have none in float32
+    ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
+    EXPECT_GT(cuda::likely_tile_form(key, gpu())->warps, 4);
   }
 }
 
