@@ -102,8 +102,7 @@ static __global__ void __launch_bounds__(32 * BoxPanel::kWarps, 2)
   int warp = static_cast<int>(threadIdx.x) / 32;
   int row0 = static_cast<int>(blockIdx.y) * BoxPanel::kRows;
   int column0 = static_cast<int>(blockIdx.x) * BoxPanel::kColumns;
-  int a_batch = p.a_batch ? static_cast<int>(blockIdx.z) : 0;
-  int b_batch = p.b_batch ? static_cast<int>(blockIdx.z) : 0;
+  int a_batch = matrix_of_block(p.a_batch), b_batch = matrix_of_block(p.b_batch);
   int count = BoxPanel::parts(p.k);
   // In their order, so that the first is there soon.
   auto bring_settled = [&](bool settled) {

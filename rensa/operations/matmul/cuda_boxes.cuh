@@ -14,6 +14,12 @@ struct BoxArgs : TileArgs {
   CUtensorMap a_map, b_map;
 };
 
+/// The matrix of a block's batch that an operand with that batch stride has: one for all, or each
+/// its own.
+__device__ __forceinline__ int matrix_of_block(std::int64_t batch_stride) {
+  return batch_stride ? static_cast<int>(blockIdx.z) : 0;
+}
+
 /// Part of an operand in shared memory, as OperandPart: a box whose inner side is k where kAlongK.
 template <class T, int kLines, bool kAlongK, int kTerms = kBoxDepthBytes / int{sizeof(T)}>
 struct OperandBox {
@@ -61,6 +67,12 @@ struct OperandBox {
     return tensor_map("matmul", x, Place::kInner, box_lines);
   }
 };
+
+/// With the operands A and B, of what is multiplied as E.
+template <class E, class A, class B> BoxArgs box_args(const TileArgs& args) {
+  return {args, A::template map<E>(args, args.a, args.m, args.a_ld, args.a_batch),
+          B::template map<E>(args, args.b, args.n, args.b_ld, args.b_batch)};
+}
 
 /// So that `place` is not worked out again for each part.
 __device__ __forceinline__ void keep(int& place) { asm volatile("" : "+r"(place)); }
@@ -111,8 +123,7 @@ __global__ void __launch_bounds__(kRows* kColumns >= 1024 ? 256 : 512)
   BoxBarrier* there = barriers[warp];
   TilePlace tile = place_of_block<Warp, kRows, kColumns>(p);
   int bytes = A::bytes(p.m) + B::bytes(p.n);
-  int a_batch = p.a_batch ? static_cast<int>(blockIdx.z) : 0;
-  int b_batch = p.b_batch ? static_cast<int>(blockIdx.z) : 0;
+  int a_batch = matrix_of_block(p.a_batch), b_batch = matrix_of_block(p.b_batch);
   auto bring_a = [&](int part, int k) {
     A::bring(part_of_a(part), p.a_map, tile.row0, k, a_batch, there[part]);
   };
@@ -174,8 +185,7 @@ template <class E, int kRows, int kColumns>
 void launch_boxes(const TileArgs& args, int warps, const LaunchContext& context) {
   auto by = [&]<bool kBAlongK>() {
     using Warp = BoxWarp<E, kRows, kColumns, kBAlongK>;
-    BoxArgs boxes{args, Warp::A::template map<E>(args, args.a, args.m, args.a_ld, args.a_batch),
-                  Warp::B::template map<E>(args, args.b, args.n, args.b_ld, args.b_batch)};
+    auto boxes = box_args<E, typename Warp::A, typename Warp::B>(args);
     int bytes = warps * Warp::bytes(args.k, warps) + kBoxAlignment;
     launch_tiles(box_kernel<E, kRows, kColumns, kBAlongK>, boxes, kRows, kColumns, warps, bytes,
                  context);

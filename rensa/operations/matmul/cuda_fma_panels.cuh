@@ -87,8 +87,7 @@ __device__ __forceinline__ void bring_all(const BoxArgs& p, const FmaMemory<Pane
                                           const TilePlace& tile) {
   using A = typename Panel::A;
   using B = typename Panel::B;
-  int a_batch = p.a_batch ? static_cast<int>(blockIdx.z) : 0;
-  int b_batch = p.b_batch ? static_cast<int>(blockIdx.z) : 0;
+  int a_batch = matrix_of_block(p.a_batch), b_batch = matrix_of_block(p.b_batch);
   auto bring_a = [&](int part, int at) {
     float* to = memory.parts + at * Panel::kPartSize;
     A::bring(to, p.a_map, tile.row0, part * Panel::kTerms, a_batch, memory.when.there[at]);
@@ -255,7 +254,7 @@ template <class Panel> class FmaTerms {
   }
   const FmaMemory<Panel>& memory_;
   FmaRing<Panel::kMostParts> part_;
-  FmaRing<std::max(Panel::kPlaces, 1)> place_;
+  FmaRing<FmaBarriers<Panel>::kPlaces> place_;
   int lane_a_, lane_b_;
   const float *a_, *b_;
 };
@@ -496,10 +495,7 @@ __global__ void __launch_bounds__(32 * FmaPanel<kAAlongK, kBAlongK>::kWarps, 1)
 inline void launch_fma_panels(const TileArgs& args, const LaunchContext& context) {
   launch_by_layout(args, [&]<bool kAAlongK, bool kBAlongK>() {
     using Panel = FmaPanel<kAAlongK, kBAlongK>;
-    using A = typename Panel::A;
-    using B = typename Panel::B;
-    BoxArgs boxes{args, A::template map<float>(args, args.a, args.m, args.a_ld, args.a_batch),
-                  B::template map<float>(args, args.b, args.n, args.b_ld, args.b_batch)};
+    auto boxes = box_args<float, typename Panel::A, typename Panel::B>(args);
     // Where other kernels' blocks leave room, two blocks of this one would gather on a
     // multiprocessor.
     int bytes = std::max(Panel::bytes(args.k), memory_of_one_alone(context.device));

@@ -107,25 +107,29 @@ bool takes_panels(const PlanKey& key, TileForm form, Device device) {
          parts <= kMostParts && bytes <= most_shared_memory("matmul", device);
 }
 
-/// Likewise by fused multiply-adds.
+/// Whether floats' lines come in boxes to large tiles.
+bool lines_have_boxes(const PlanKey& key) {
+  return key.dtype == Dtype::float32 && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
+         key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow;
+}
+/// Whether the device has boxes, and that many bytes of shared memory for those of a block.
+bool has_room_for_boxes(std::int64_t bytes, Device device) {
+  return has_boxes(device) && bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device);
+}
+
+/// Large tiles of short sums by fused multiply-adds.
 bool takes_box_panels(const PlanKey& key, Device device) {
   std::int64_t parts = ceil_div(key.k, kBoxPanelTerms);
   std::int64_t bytes = parts * kBoxPanelTerms * (kBoxPanel.rows + kBoxPanel.columns) * 4;
   bool c_has_chunks = has_chunks(key, PlanKey::aligned_c, key.c_ld, key.c_stride, key.n);
-  return key.dtype == Dtype::float32 && key.a_transposed && lines_have_chunks(key) &&
-         c_has_chunks && key.a_ld >= key.m && key.b_ld >= key.n &&
-         std::min(key.m, key.n) > kNarrow && parts <= kMostBoxPanelParts &&
-         bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device) && has_boxes(device);
+  return key.a_transposed && lines_have_boxes(key) && c_has_chunks && parts <= kMostBoxPanelParts &&
+         has_room_for_boxes(bytes, device);
 }
 
 /// Whether the device has large tiles of sums of any length, whose operands come in boxes.
-bool has_large_tiles(Device device) {
-  return has_boxes(device) &&
-         kLargeTileBytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device);
-}
+bool has_large_tiles(Device device) { return has_room_for_boxes(kLargeTileBytes, device); }
 bool takes_large_tiles(const PlanKey& key, Device device) {
-  return key.dtype == Dtype::float32 && lines_have_chunks(key) && key.a_ld >= a_width(key) &&
-         key.b_ld >= b_width(key) && std::min(key.m, key.n) > kNarrow && has_large_tiles(device);
+  return lines_have_boxes(key) && has_large_tiles(device);
 }
 
 /// Large tiles by fused multiply-adds (cuda_fma_panels.cuh), and up to how many terms they are

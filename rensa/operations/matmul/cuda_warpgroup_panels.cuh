@@ -339,11 +339,10 @@ template <class Panel> struct WarpgroupParts {
     float* to = parts + place * Panel::kPartSize;
     int k = part * Panel::kDepth;
     if (box < A::kBoxes) {
-      int batch = p.a_batch ? static_cast<int>(blockIdx.z) : 0;
-      A::bring(box, to, p.a_map, row0, k, batch, there[place]);
+      A::bring(box, to, p.a_map, row0, k, matrix_of_block(p.a_batch), there[place]);
     } else {
-      int batch = p.b_batch ? static_cast<int>(blockIdx.z) : 0;
-      B::bring(box - A::kBoxes, to + A::kSize, p.b_map, column0, k, batch, there[place]);
+      B::bring(box - A::kBoxes, to + A::kSize, p.b_map, column0, k, matrix_of_block(p.b_batch),
+               there[place]);
     }
   }
 };
@@ -408,10 +407,7 @@ template <class E, int kRows>
 void launch_warpgroup_panels(const TileArgs& args, const LaunchContext& context) {
   launch_by_layout(args, [&]<bool kAAlongK, bool kBAlongK>() {
     using Panel = WarpgroupPanel<E, kRows, kAAlongK, kBAlongK>;
-    using A = typename Panel::A::Box;
-    using B = typename Panel::B::Box;
-    BoxArgs boxes{args, A::template map<E>(args, args.a, args.m, args.a_ld, args.a_batch),
-                  B::template map<E>(args, args.b, args.n, args.b_ld, args.b_batch)};
+    auto boxes = box_args<E, typename Panel::A::Box, typename Panel::B::Box>(args);
     launch_tiles(warpgroup_panel_kernel<E, kRows, kAAlongK, kBAlongK>, boxes, kRows,
                  Panel::kColumns, Panel::kWarps, Panel::bytes(args.k), context);
   });

@@ -195,7 +195,7 @@ TEST(MatmulTiles, LikelyForLongerSumsBeforeAGate) {
 bool any_boxes(const cuda::PlanKey& key) {
   std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
   return std::any_of(forms.begin(), forms.end(),
-                     [](cuda::TileForm form) { return form.boxes && !(form == cuda::kFmaPanel); });
+                     [](cuda::TileForm form) { return form.boxes && form != cuda::kFmaPanel; });
 }
 
 bool has_form(const cuda::PlanKey& key, cuda::TileForm form) {
