@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <memory>
 #include <optional>
+#include <vector>
 
+#include "rensa/core/update_rule_ids.h"
 #include "rensa/functions/operations/convolution/convolution.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/softmax_cross_entropy/scores_and_grad.h"
+#include "rensa/functions/operations/update_parameters/product_and_update.h"
 #include "rensa/functions/operations/update_parameters/update_parameters.h"
 #include "rensa/graph/patterns_internal.h"
 #include "rensa/operations/elementwise/elementwise.h"
@@ -325,6 +330,65 @@ void join_scores_back(RecordedList& list, std::size_t i) {
   list.replace(made, std::move(all));
 }
 
+/// Whether the operation at `i` comes after all before it that touch the storage, whatever else it
+/// does: what they hand on reaches it.
+bool follows_all(const StorageUses& uses, std::size_t i, const Storage* storage) {
+  const StorageUses::Places& users = uses.users(storage);
+  std::vector<std::size_t> followed{i};
+  auto next = std::make_reverse_iterator(users.lower_bound(i));
+  for (std::size_t j = i; j-- > 0 && next != users.rend();) {
+    bool follows = std::any_of(followed.begin(), followed.end(),
+                               [&](std::size_t k) { return uses.conflict(j, k); });
+    if (follows) followed.push_back(j);
+    if (*next != j) continue;
+    if (!follows) return false;
+    ++next;
+  }
+  return true;
+}
+
+/// The place of the product that gives the gradient of `target`, of the update at `i`, and may do
+/// its update; kNone where there is none.
+std::size_t product_that_updates(const RecordedList& list, std::size_t i,
+                                 const operations::UpdateTarget& target) {
+  const StorageUses& uses = list.uses();
+  const Storage* parameter = target.parameter.storage;
+  if (target.parameter.view.dtype != float32 || target.narrow.present() ||
+      target.numbers.present()) {
+    return kNone;
+  }
+  std::size_t made = uses.writer_before(target.gradient.storage, i);
+  auto* product = made < i ? list.at<operations::Matmul>(made) : nullptr;
+  if (!product || !product->c.view.is_c_contiguous() || !same_memory(product->c, target.gradient) ||
+      uses.used_from(parameter, made, i) || !product->takes_update()) {
+    return kNone;
+  }
+  // Else the product would wait for them as well.
+  return follows_all(uses, made, parameter) ? made : kNone;
+}
+
+void join_update(RecordedList& list, std::size_t i) {
+  auto* update = list.at<UpdateParameters>(i);
+  if (!update || update->rule != UpdateRuleId::sgd || update->enabled.present() ||
+      update->set_size != 1) {
+    return;
+  }
+  UpdateParameters rest(*update);
+  rest.targets.clear();
+  for (const operations::UpdateTarget& target : update->targets) {
+    std::size_t made = product_that_updates(list, i, target);
+    if (made == kNone) {
+      rest.targets.push_back(target);
+      continue;
+    }
+    list.replace(made, std::make_unique<operations::ProductAndUpdate>(
+                           *list.at<operations::Matmul>(made), *update, target));
+  }
+  if (rest.targets.size() == update->targets.size()) return;
+  if (rest.targets.empty()) list.take_out(i);
+  else list.replace(i, rest.clone());
+}
+
 void drop_unread(RecordedList& list, std::size_t i) {
   for (const Access& access : list.uses().of(i)) {
     if (!access.write) continue;
@@ -403,6 +467,9 @@ constexpr Pattern kPatterns[] = {
     {"join_scores_grad", join_scores_grad},
     // The same, then the gradient of the product's left operand, of many rows.
     {"join_scores_back", join_scores_back},
+    // A product by a kernel of ours, then SGD's update with the gradient that it gives, where the
+    // product comes behind all others that touch the parameter.
+    {"join_update", join_update},
     // One update of all parameters waits for the last gradient. In parts, each when its gradients
     // are there, most of it is done beside the rest of backward. Last: no pattern sees the parts.
     {"split_updates", split_updates},

@@ -1,5 +1,5 @@
 // Patterns over all layouts and shapes: relu's and a bias's gradients, a product's tanh, and the
-// loss's gradient of what a product gives; the others are in plan_test.cc.
+// loss's gradient and SGD's update of what a product gives; the others are in plan_test.cc.
 #include "rensa/graph/patterns.h"
 
 #include <gtest/gtest.h>
@@ -7,13 +7,17 @@
 #include <cstdint>
 #include <functional>
 #include <ostream>
+#include <string>
 
 #include "rensa/array/random_basics.h"
 #include "rensa/array/routines.h"
 #include "rensa/autograd/backward.h"
+#include "rensa/core/update_rule_ids.h"
+#include "rensa/device/launcher.h"
 #include "rensa/functions/functions.h"
 #include "rensa/functions/operations/relu_bias_grad/relu_bias_grad.h"
 #include "rensa/functions/operations/softmax_cross_entropy/scores_and_grad.h"
+#include "rensa/functions/operations/update_parameters/product_and_update.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "tests/graph/rewritten.h"
 
@@ -253,6 +257,94 @@ TEST(JoinScoresGrad, NotWhatIsMadeBehindTheProduct) {
           grad({F::softmax_cross_entropy(y, constant(t))}, {y}, {constant(g)})[0].array()};
     });
     EXPECT_EQ(Joined(weighted), none);
+  }
+}
+
+/// A step of a net of three layers by SGD, but for what `way` says.
+struct Step {
+  enum Way {
+    plain,
+    gradient_of_x,     // made beside, of the first weights
+    weights_read,      // behind their gradient
+    gradient_changed,  // behind the product
+    other_rule,
+    perhaps_not,  // with a number that says whether anything is updated
+    two_sets,
+  };
+  Device device;
+  std::int64_t samples;
+  Way way = plain;
+
+  Rewritten rewritten() const {
+    auto drawn = [&](const Shape& shape, double scale) {
+      return xp::random::normal(0, scale, shape, float32, device);
+    };
+    Array x = drawn({samples, 784}, 1), t = (xp::arange(samples) % 10).astype(int32).to(device);
+    Arrays weights{drawn({1000, 784}, 0.05), drawn({1000, 1000}, 0.05), drawn({10, 1000}, 0.05)};
+    Array enabled = xp::ones({1}, float64, device);
+    return Rewritten([&] {
+      Variables v;
+      for (const Array& w : weights) v.emplace_back(w.copy());
+      Variable h(x.copy());
+      if (way == gradient_of_x) v.push_back(h);
+      for (std::size_t k = 0; k < 3; ++k) h = F::linear(k > 0 ? F::relu(h) : h, v[k]);
+      Variables gradients = grad({F::softmax_cross_entropy(h, constant(t))}, v);
+      Arrays results;
+      for (const Variable& g : gradients) results.push_back(g.array());
+      if (way == weights_read) results.push_back(v[0].array().sum());
+      if (way == gradient_changed) results[0] *= 2;
+      update(v, results, enabled);
+      for (const Variable& w : v) results.push_back(w.array());
+      return results;
+    });
+  }
+
+ private:
+  void update(const Variables& v, const Arrays& gradients, const Array& enabled) const {
+    operations::UpdateParameters update(
+        "SGD", way == other_rule ? UpdateRuleId::rounded_copy : UpdateRuleId::sgd);
+    update.set_size = 1;
+    update.hyperparameters.emplace_back().real = 0.25;
+    if (way == two_sets) update.hyperparameters.emplace_back().real = 0.5;
+    if (way == perhaps_not) update.enabled = enabled.operand();
+    for (std::size_t k = 0; k < 3; ++k) {
+      operations::UpdateTarget& target = update.targets.emplace_back();
+      target.parameter = v[k].array().operand();
+      target.gradient = gradients[k].operand();
+      target.set = way == two_sets && k == 0 ? 1 : 0;
+    }
+    launch(update);
+  }
+};
+
+// On a GPU that has such kernels, with the gradient that nothing but the update waits for.
+TEST(JoinUpdate, OfTheFirstWeights) {
+  for (Device device : testing::test_devices()) {
+    SCOPED_TRACE(device.str());
+    auto joined = [&](std::int64_t samples, Step::Way way) {
+      Rewritten list = Step{device, samples, way}.rewritten();
+      int all = list.count<operations::ProductAndUpdate>([](const auto&) { return true; });
+      int of_first = list.count<operations::ProductAndUpdate>([](const auto& both) {
+        return both.product.c.view.shape == Shape{1000, 784};
+      });
+      EXPECT_EQ(all, of_first);
+      int updated = list.count<operations::UpdateParameters>(
+          [](const auto& update) { return !update.targets.empty(); });
+      EXPECT_GT(updated, 0);
+      return all;
+    };
+    bool has_kernels = device.is_cuda() && std::stoi(device.compute_capability()) >= 90;
+    int some = has_kernels ? 1 : 0;
+    EXPECT_EQ(joined(100, Step::plain), some);
+    EXPECT_EQ(joined(100, Step::two_sets), some);
+    if (device.is_cuda()) {
+      EXPECT_EQ(joined(1024, Step::plain), some);
+      EXPECT_EQ(joined(7, Step::plain), 0);
+    }
+    for (Step::Way way : {Step::gradient_of_x, Step::weights_read, Step::gradient_changed,
+                          Step::other_rule, Step::perhaps_not}) {
+      EXPECT_EQ(joined(100, way), 0) << way;
+    }
   }
 }
 

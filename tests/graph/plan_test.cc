@@ -205,7 +205,7 @@ TEST(Rewrite, ThePatternsAreTheseInThisOrder) {
                 "fold_constant", "join_relu", "join_tanh", "join_gate", "join_convolution_relu",
                 "join_normalize_relu", "join_normalize_relu_grad", "join_relu_grad_sums",
                 "join_residual_rows", "join_rows_grad_sum", "join_bias_grad", "drop_unread",
-                "join_scores_grad", "join_scores_back", "split_updates"}));
+                "join_scores_grad", "join_scores_back", "join_update", "split_updates"}));
 }
 
 TEST(Rewrite, ReluBecomesTheProductsEpilogue) {

@@ -12,6 +12,7 @@
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_plan.h"
 #include "rensa/operations/matmul/cuda_skinny.h"
+#include "rensa/operations/matmul/cuda_tiles.h"
 #include "rensa/operations/matmul/matmul.h"
 
 namespace rensa::operations {
@@ -147,21 +148,41 @@ void run_empty_sums(const Matmul& op, const MatmulLayout& layout,
   }
 }
 
-/// The plan of a product that is launched on the thread's stream now.
-const cuda::MatmulPlan& current_plan(const Matmul& op, const MatmulLayout& layout) {
-  Device device = op.c.view.device;
-  auto stream = static_cast<cudaStream_t>(cuda::current_stream_state(device)->handle());
-  return cuda::matmul_plan(plan_key(op, layout), device, stream);
+/// The thread's stream on the product's device.
+cudaStream_t current_stream(const Matmul& op) {
+  return static_cast<cudaStream_t>(cuda::current_stream_state(op.c.view.device)->handle());
+}
+
+/// The plan of a product that is launched on `stream` now.
+const cuda::MatmulPlan& plan_on(cudaStream_t stream, const Matmul& op, const MatmulLayout& layout) {
+  return cuda::matmul_plan(plan_key(op, layout), op.c.view.device, stream);
+}
+
+/// The plan by which one kernel, or cuBLASLt, computes the whole product on `stream`; null where
+/// there is none. On a GPU.
+const cuda::MatmulPlan* plan_alone(cudaStream_t stream, const Matmul& op) {
+  if (is_integral(op.c.view.dtype)) return nullptr;
+  MatmulLayout layout = matmul_layout(op.a.view, op.b.view, op.c.view);
+  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return nullptr;
+  if (cuda::is_long_dot(op, layout)) return nullptr;  // added in another order
+  return &plan_on(stream, op, layout);
+}
+/// The same on the thread's stream; null on the CPU.
+const cuda::MatmulPlan* plan_alone(const Matmul& op) {
+  return op.c.view.device.is_cpu() ? nullptr : plan_alone(current_stream(op), op);
 }
 
 /// The kind of kernel that computes the whole product alone; cublaslt where there is none of ours.
 cuda::PlanKind kind_alone(const Matmul& op) {
-  constexpr auto kNone = cuda::PlanKind::cublaslt;
-  if (op.c.view.device.is_cpu() || is_integral(op.c.view.dtype)) return kNone;
-  MatmulLayout layout = matmul_layout(op.a.view, op.b.view, op.c.view);
-  if (layout.empty() || layout.k == 0 || layout.outer_count != 1) return kNone;
-  if (cuda::is_long_dot(op, layout)) return kNone;  // added in another order
-  return current_plan(op, layout).choice.kind;
+  const cuda::MatmulPlan* plan = plan_alone(op);
+  return plan ? plan->choice.kind : cuda::PlanKind::cublaslt;
+}
+
+/// Whether the plan's kernel does SGD's update with what `op`, which it computes alone, stores.
+bool takes_update(const Matmul& op, const cuda::MatmulPlan& plan) {
+  const PlanKey& key = plan.key;
+  return plan.choice.kind == cuda::PlanKind::tiles && op.alpha == 1 && !has_end(op) &&
+         cuda::takes_update(key, plan.choice.form) && key.c_ld == key.n;
 }
 
 /// Without addresses, or a context.
@@ -191,11 +212,15 @@ std::size_t Matmul::workspace_bytes() const {
   MatmulLayout layout = matmul_layout(a.view, b.view, c.view);
   if (layout.empty() || layout.k == 0) return 0;
   if (cuda::is_long_dot(*this, layout)) return cuda::long_dot_workspace_bytes(*this, layout);
-  return current_plan(*this, layout).choice.workspace;
+  return plan_on(current_stream(*this), *this, layout).choice.workspace;
 }
 
 bool Matmul::takes_ends() const { return kind_alone(*this) != cuda::PlanKind::cublaslt; }
 bool Matmul::has_rows() const { return cuda::dot_rows(*this).has_value(); }
+bool Matmul::takes_update() const {
+  const cuda::MatmulPlan* plan = plan_alone(*this);
+  return plan && operations::takes_update(*this, *plan);
+}
 bool Matmul::adds_in_order() const { return kind_alone(*this) == cuda::PlanKind::outer; }
 
 void Matmul::run_cuda(const cuda::LaunchContext& context) {
@@ -240,6 +265,21 @@ std::optional<DotRows> dot_rows(const operations::Matmul& product) {
   MatmulRun run = operations::matmul_run(product);
   operations::set_addresses(product, {0, 0, 0}, run);
   return dot_rows(operations::plan_key(product, layout), run);
+}
+
+bool run_with_update(const operations::Matmul& product, const SgdUpdate& update,
+                     const LaunchContext& context) {
+  auto stream = static_cast<cudaStream_t>(context.handle);
+  const MatmulPlan* plan = operations::plan_alone(stream, product);
+  if (!plan || !operations::takes_update(product, *plan) || !is_aligned(update.parameter, 16)) {
+    return false;
+  }
+  MatmulRun run = operations::matmul_run(product);
+  operations::set_addresses(product, {0, 0, 0}, run);
+  run.update = update;
+  run.context = context;
+  run_tiles(plan->key, plan->choice.form, run);
+  return true;
 }
 
 }  // namespace rensa::cuda

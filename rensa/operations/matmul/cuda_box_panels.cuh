@@ -65,6 +65,9 @@ class BoxPanelSums {
         *reinterpret_cast<Pack<float, 4>*>(c + row * p.c_ld + column) = four;
       }
     }
+    update_parameter<64>(
+        p, {row0, column0}, [](int at) { return row_of(at / 8); },
+        [](int at) { return column_of(at % 8); }, [&](int at) { return sum_[at / 8][at % 8]; });
     if (p.alpha == 1.0f && !p.bias && !p.gate && p.activation == operations::Activation::none)
       return;
 #pragma unroll 1

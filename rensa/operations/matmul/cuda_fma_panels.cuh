@@ -19,6 +19,7 @@ template <bool kAAlongK, bool kBAlongK> struct FmaPanel {
   static constexpr int kGroups = 2, kGroupWarps = kRows / 32, kAdders = kGroups * kGroupWarps;
   static_assert(kAAlongK || !kBAlongK);
   static constexpr bool kTurns = kAAlongK || kBAlongK, kTurnsAll = kAAlongK && kBAlongK;
+  static constexpr bool kTakesUpdate = !kAAlongK;  // takes_update()
   static constexpr int kTurners = kTurns ? 4 : 0, kWarps = kAdders + 1 + kTurners;
   using A = OperandBox<float, kRows, kAAlongK, kTerms>;
   using B = OperandBox<float, kColumns, kBAlongK, kTerms>;
@@ -296,10 +297,11 @@ template <class Panel> class FmaSums {
   /// Loads what the gate says of the 4 x 8 sums that the lane stores, before store().
   __device__ __forceinline__ void load_gate(const TileArgs& p, const TilePlace& tile) {
     if (!p.gate) return;
-    auto row = [](int at) { return row_of(at / 8); };
-    auto column = [](int at) { return column_of(at % 8); };
-    if (has_packs<4>(p, p.gate)) closed_ = closed_gates<4>(p, tile, row, column);
-    else closed_ = closed_gates<1>(p, tile, row, column);
+    if (has_packs<4>(p, p.gate)) {
+      closed_ = closed_gates<4>(p, tile, stored_row_of, stored_column_of);
+    } else {
+      closed_ = closed_gates<1>(p, tile, stored_row_of, stored_column_of);
+    }
   }
   /// Adds up what both groups have, in `memory`: each gets half of the rows.
   __device__ __forceinline__ void join(float* memory) {
@@ -374,6 +376,11 @@ template <class Panel> class FmaSums {
         }
       }
     }
+    if constexpr (Panel::kTakesUpdate) {
+      // Behind all else: were the parameter loaded sooner, the sums would get other registers.
+      update_parameter<32>(p, tile, stored_row_of, stored_column_of,
+                           [&](int at) { return sum_[at / 8][at % 8]; });
+    }
     if (p.activation != Activation::tanh) return;
 #pragma unroll 1
     for (int at = 0; at < 32; ++at) {
@@ -393,6 +400,9 @@ template <class Panel> class FmaSums {
   static __device__ __forceinline__ int column_of(int j) {
     return Lane::column() + j / 4 * Lane::kNextColumns + j % 4;
   }
+  /// Of the `at`-th sum that it stores.
+  static __device__ __forceinline__ int stored_row_of(int at) { return row_of(at / 8); }
+  static __device__ __forceinline__ int stored_column_of(int at) { return column_of(at % 8); }
   static __device__ __forceinline__ void put(float* to, const Pack<float, 4>& four) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) to[e] = four.value[e];

@@ -105,6 +105,14 @@ struct MatmulPlan {
   std::optional<PlanDescriptors> descriptors;
 };
 
+/// SGD's update with a gradient that a product gives: parameter -= lr * c, the rule of
+/// update_rules.def, bit for bit.
+struct SgdUpdate {
+  float* parameter = nullptr;  // null: no update; else as c lies, from a multiple of 16 bytes on
+  double lr = 0;
+  const double* replay_lr = nullptr;  // where a replay's value lies, or null
+};
+
 /// One run of a plan.
 struct MatmulRun {
   const char* a = nullptr;
@@ -116,8 +124,14 @@ struct MatmulRun {
   bool a_settled = false, b_settled = false;  // Operand::settled
   double alpha = 1;
   operations::Activation activation = operations::Activation::none;
+  SgdUpdate update = {};       // where the product takes_update()
   LaunchContext context = {};  // with a workspace of at least choice.workspace bytes
 };
+
+/// Queues the product, and the update with what it gives, in one kernel. False, and nothing is
+/// queued, where there is none that does both.
+bool run_with_update(const operations::Matmul& product, const SgdUpdate& update,
+                     const LaunchContext& context);
 
 /// What our kernels for products of floats have in common: c(b, i, j) = sum over p < k of
 /// a(b, i, p) * b(b, p, j), and what `finish` (cuda_kernels.h) makes of it. Strides are in

@@ -4,6 +4,7 @@
 
 #include "rensa/backend/cuda/kernel.cuh"
 #include "rensa/backend/cuda/tensor_cores.cuh"
+#include "rensa/core/update_functors.h"
 #include "rensa/operations/matmul/cuda_kernels.h"
 #include "rensa/operations/matmul/cuda_tiles.h"
 
@@ -64,6 +65,38 @@ __device__ __forceinline__ unsigned closed_gates(const TileArgs& p, const TilePl
     }
   }
   return closed;
+}
+
+/// SGD's update with kSums floats that a thread has stored, where there is one (TileArgs::update).
+/// row_of(i) and column_of(i) say where sum i, which is sum_of(i), is in the tile; four at a time
+/// lie together. All of the parameter is on its way at once, of which what c has not is read as its
+/// last row and columns.
+template <int kSums, class Row, class Column, class Sum>
+__device__ __forceinline__ void update_parameter(const TileArgs& p, const TilePlace& tile,
+                                                 Row&& row_of, Column&& column_of, Sum&& sum_of) {
+  using Four = Pack<float, 4>;
+  if (!p.update.parameter) return;
+  auto at = [&](int row, int column) {
+    return reinterpret_cast<Four*>(p.update.parameter + row * p.c_ld + column);
+  };
+  double lr = p.update.replay_lr ? *p.update.replay_lr : p.update.lr;
+  Four parameter[kSums / 4];
+#pragma unroll
+  for (int i = 0; i < kSums; i += 4) {
+    int row = min(tile.row0 + row_of(i), p.m - 1);
+    parameter[i / 4] = *at(row, min(tile.column0 + column_of(i), p.n - 4));
+  }
+  update::sgd<float> rule{static_cast<float>(lr)};
+#pragma unroll
+  for (int i = 0; i < kSums; i += 4) {
+    if (!tile.has_row(row_of(i), p.m) || !tile.has_column(column_of(i), p.n)) continue;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      float gradient = sum_of(i + e);
+      rule.apply(parameter[i / 4].value[e], gradient);
+    }
+    *at(tile.row0 + row_of(i), tile.column0 + column_of(i)) = parameter[i / 4];
+  }
 }
 
 /// The elements of c that a thread stores, all in one column of a tile, and what its sums meet

@@ -317,6 +317,11 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   return first_form(key, device, false);
 }
 
+bool takes_update(const PlanKey& key, TileForm form) {
+  return (form == kBoxPanel || form == kFmaPanel) && key.a_transposed && key.n % 4 == 0 &&
+         key.batch == 1;
+}
+
 int memory_of_one_alone(Device device) {
   int whole = 0;
   RENSA_CUDA_CHECK(
@@ -326,8 +331,8 @@ int memory_of_one_alone(Device device) {
 }
 
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run) {
-  TileArgs args{product_args(key, run), key.a_ld,          key.b_ld,         !key.a_transposed,
-                key.b_transposed,       a_has_chunks(key), b_has_chunks(key)};
+  TileArgs args{product_args(key, run), key.a_ld,          key.b_ld,          !key.a_transposed,
+                key.b_transposed,       a_has_chunks(key), b_has_chunks(key), run.update};
   if (is_half(key)) launch_half_tiles(key.dtype, args, form, run.context);
   else if (is_warpgroup_panel(form)) launch_warpgroup_panels(key.tf32, args, form, run.context);
   else if (!key.tf32.is_x3() || !form.tensor_cores) launch_float_tiles(args, form, run.context);

@@ -18,6 +18,7 @@ struct TileArgs : ProductArgs {
   std::int64_t a_ld, b_ld;
   bool a_along_k, b_along_k;  // neighbours in memory are neighbours along k
   bool a_chunks, b_chunks;    // lines start at multiples of 16 bytes and have that many
+  SgdUpdate update;           // where takes_update()
 };
 
 /// Tiles of more elements are only for operands that are read in chunks.
@@ -48,6 +49,9 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device);
 /// The one of them that is likely faster than cuBLASLt, as far as the shape tells.
 std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device);
 
+/// Whether the form's kernel does a SgdUpdate: those of large tiles by fused multiply-adds do,
+/// where a does not lie along k, as for gradients of weights, and c has multiples of four columns.
+bool takes_update(const PlanKey& key, TileForm form);
 /// Queues the product in a form of tile_forms.
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run);
 
