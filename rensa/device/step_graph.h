@@ -23,7 +23,8 @@ struct StepNode {
   std::size_t lane;               // from 0; nodes of one lane follow one another and share counters
   void* workspace;
   std::size_t workspace_bytes;
-  bool urgent = true;  // of a longest chain of the graph, or between devices
+  bool urgent = true;          // of a longest chain of the graph, or between devices
+  bool captured_once = false;  // between devices or processes, all of which capture it together
 };
 
 /// Memory of the graph's own that is copied into or out of.

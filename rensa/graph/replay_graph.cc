@@ -200,9 +200,8 @@ class GraphReplay final : public Replay {
   std::vector<Passage> find_passages(const StorageUses& uses) const {
     constexpr std::size_t kMostNodes = 512;
     std::vector<Passage> passages;
-    bool exchanges = std::ranges::any_of(recording_->operations, [](const auto& operation) {
-      return dynamic_cast<const operations::Exchange*>(operation.get()) != nullptr;
-    });
+    bool exchanges = std::ranges::any_of(
+        recording_->operations, [](const auto& operation) { return is_exchange(*operation); });
     if (exchanges || recording_->devices().size() > 1 ||
         recording_->operations.size() > kMostNodes) {
       return passages;
@@ -219,6 +218,10 @@ class GraphReplay final : public Replay {
                             carried_over.count(output.array.storage().get()) == 0);
     }
     return passages;
+  }
+
+  static bool is_exchange(const Operation& operation) {
+    return dynamic_cast<const operations::Exchange*>(&operation) != nullptr;
   }
 
   /// Whether nobody holds an input or output but the list of these, and the recording.
@@ -279,8 +282,9 @@ class GraphReplay final : public Replay {
     for (std::size_t i = 0; i < recording_->operations.size(); ++i) {
       Operation& operation = *recording_->operations[i];
       bool urgent = chains[i] == *longest || operation.is_between_devices();
+      bool captured_once = operation.is_between_devices() || is_exchange(operation);
       result.push_back({&operation, device_of(operation), plan_.dependencies[i], plan_.lanes[i],
-                        plan_.workspaces[i], plan_.workspace_bytes[i], urgent});
+                        plan_.workspaces[i], plan_.workspace_bytes[i], urgent, captured_once});
     }
     return result;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -53,6 +54,31 @@ void hurry(const GraphNodes& nodes) {
     value.priority = greatest;
     check(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributePriority, &value));
   }
+}
+
+/// How much of a multiprocessor of the current device a block of the node takes, if it is a kernel.
+double share_of_block(cudaGraphNode_t node) {
+  cudaGraphNodeType type;
+  check(cudaGraphNodeGetType(node, &type));
+  if (type != cudaGraphNodeTypeKernel) return 0;
+  cudaKernelNodeParams params{};
+  cudaFuncAttributes attributes{};
+  if (cudaGraphKernelNodeGetParams(node, &params) != cudaSuccess ||
+      cudaFuncGetAttributes(&attributes, params.func) != cudaSuccess) {
+    cudaGetLastError();  // a kernel that the runtime does not know
+    return 1;
+  }
+  int device = 0;
+  check(cudaGetDevice(&device));
+  auto of_all = [&](double taken, cudaDeviceAttr attribute) {
+    int all = 0;
+    check(cudaDeviceGetAttribute(&all, attribute, device));
+    return taken / all;
+  };
+  double threads = params.blockDim.x * params.blockDim.y * params.blockDim.z;
+  auto bytes = static_cast<double>(attributes.sharedSizeBytes + params.sharedMemBytes);
+  return std::max(of_all(attributes.numRegs * threads, cudaDevAttrMaxRegistersPerMultiprocessor),
+                  of_all(bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
 }
 
 std::vector<CopyGroup> groups_of(const std::vector<StepPlace>& all, Device device) {
@@ -212,20 +238,43 @@ GraphNodes PartGraph::start() const {
   return nodes;
 }
 
-GraphNodes PartGraph::add(const StepNode& step, GraphNodes before) {
+LaunchContext PartGraph::context_of(const StepNode& step, const CaptureStream& capturing) {
   runtime::set_device(device_);
-  // CUDA lets a kernel come early behind one node alone. One that is not urgent would only take
-  // room on the processors meanwhile: it follows the first node, too, behind which it may come.
-  sort_unique(before);
-  if (!step.urgent && before.size() == 1) before.push_back(prologue_node_.node);
-  capturing_->depend_on(std::move(before));
   BindScalars bind(scalar_block_->data());
   step.operation->visit(bind);
-  context_.workspace = step.workspace;
-  context_.workspace_bytes = step.workspace_bytes;
-  context_.semaphores = reinterpret_cast<unsigned*>(semaphores_->data()) + step.lane * kSemaphores;
-  step.operation->run_cuda(context_);
+  LaunchContext context = context_;
+  context.handle = capturing.get();
+  context.workspace = step.workspace;
+  context.workspace_bytes = step.workspace_bytes;
+  context.semaphores = reinterpret_cast<unsigned*>(semaphores_->data()) + step.lane * kSemaphores;
+  return context;
+}
+
+GraphNodes PartGraph::add(const StepNode& step, GraphNodes before, bool early) {
+  LaunchContext context = context_of(step, *capturing_);
+  // CUDA lets a kernel come early behind one node alone. One that should not follows the first
+  // node, too.
+  sort_unique(before);
+  if (!early && before.size() == 1) before.push_back(prologue_node_.node);
+  capturing_->depend_on(std::move(before));
+  step.operation->run_cuda(context);
   return capturing_->frontier();
+}
+
+double PartGraph::share_of_block(const StepNode& step) {
+  CaptureStream apart(device_);
+  LaunchContext context = context_of(step, apart);
+  apart.begin();
+  step.operation->run_cuda(context);
+  auto destroy = [](cudaGraph_t graph) { cudaGraphDestroy(graph); };
+  std::unique_ptr<CUgraph_st, decltype(destroy)> graph(apart.end(), destroy);
+  std::size_t count = 0;
+  check(cudaGraphGetNodes(graph.get(), nullptr, &count));
+  GraphNodes nodes(count);
+  check(cudaGraphGetNodes(graph.get(), nodes.data(), &count));
+  double most = 0;
+  for (cudaGraphNode_t node : nodes) most = std::max(most, cuda::share_of_block(node));
+  return most;
 }
 
 GraphNodes PartGraph::add(const void* crossing_kernel, CrossingParams params, GraphNodes before) {

@@ -81,8 +81,13 @@ class PartGraph {
   void add_copies_in();
   /// What a node that follows no other one follows.
   GraphNodes start() const;
-  /// An operation after `before`; gives the nodes that what follows it has to follow.
-  GraphNodes add(const StepNode& step, GraphNodes before);
+  /// An operation after `before`; gives the nodes that what follows it has to follow. `early`: it
+  /// may come to the processors while the one node before it still runs.
+  GraphNodes add(const StepNode& step, GraphNodes before, bool early);
+  /// How much of a multiprocessor, of its registers or its shared memory, the operation's largest
+  /// block takes; 1 where a library's kernel is in it, of which that is not known. Captures the
+  /// operation apart.
+  double share_of_block(const StepNode& step);
   /// A kernel that tells other parts of a mark, or awaits theirs.
   GraphNodes add(const void* crossing_kernel, CrossingParams params, GraphNodes before);
   /// The results leave as soon as those of one kernel are there, beside what still runs: behind
@@ -102,6 +107,7 @@ class PartGraph {
  private:
   template <class Params>
   GivenNode<Params> queue(const void* kernel, CaptureLaunch dims, Params params);
+  LaunchContext context_of(const StepNode& step, const CaptureStream& capturing);
   PrologueParams prologue(const std::uint64_t* slots) const;
   MoreScalarsParams more_scalars(const std::uint64_t* slots, int first) const;
   template <class F> void for_more_scalars(F&& f) const;
