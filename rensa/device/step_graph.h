@@ -24,7 +24,7 @@ struct StepNode {
   void* workspace;
   std::size_t workspace_bytes;
   bool urgent = true;          // of a longest chain of the graph, or between devices
-  bool captured_once = false;  // between devices or processes, all of which capture it together
+  bool captured_once = false;  // between devices, or between ranks, which all capture it together
 };
 
 /// Memory of the graph's own that is copied into or out of.

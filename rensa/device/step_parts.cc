@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 namespace rensa::cuda {
 
@@ -223,6 +224,35 @@ std::vector<StepPart> step_parts(const std::vector<Device>& devices,
                                  const std::vector<StepNode>& nodes,
                                  const std::vector<StepPlace>& results) {
   return Builder(devices, nodes, results).build();
+}
+
+std::vector<bool> early_actions(const StepPart& part, const std::vector<StepNode>& nodes,
+                                const std::function<double(const StepNode&)>& share) {
+  constexpr double kSmall = 0.5, kAlone = 0.75;
+  const std::vector<StepAction>& actions = part.actions;
+  auto is_run = [&](std::size_t i) { return actions[i].kind == StepAction::Kind::run; };
+  auto is_urgent = [&](std::size_t i) { return is_run(i) && nodes[actions[i].node].urgent; };
+  std::vector<std::optional<double>> shares(actions.size());
+  auto takes_more = [&](std::size_t i, double limit) {
+    const StepNode& node = nodes[actions[i].node];
+    if (!shares[i]) shares[i] = node.captured_once ? 1 : share(node);
+    return *shares[i] > limit;
+  };
+  std::vector<std::vector<std::size_t>> urgent_after(actions.size());
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    if (!is_urgent(i)) continue;
+    for (std::size_t before : actions[i].after) urgent_after[before].push_back(i);
+  }
+  auto is_early = [&](std::size_t i) {
+    if (!is_run(i) || is_urgent(i)) return true;
+    const std::vector<std::size_t>& after = actions[i].after;
+    if (after.size() != 1 || !is_urgent(after[0]) || takes_more(i, kSmall)) return false;
+    return std::ranges::none_of(urgent_after[after[0]],
+                                [&](std::size_t other) { return takes_more(other, kAlone); });
+  };
+  std::vector<bool> early;
+  for (std::size_t i = 0; i < actions.size(); ++i) early.push_back(is_early(i));
+  return early;
 }
 
 int most_marks(const std::vector<StepPart>& parts) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "rensa/device/step_graph.h"
@@ -48,6 +49,16 @@ struct StepPart {
 std::vector<StepPart> step_parts(const std::vector<Device>& devices,
                                  const std::vector<StepNode>& nodes,
                                  const std::vector<StepPlace>& results);
+
+/// Which actions of a part may come to the processors before those that they follow are done. What
+/// comes early holds room while it waits, so of the nodes that are run these do:
+/// - urgent ones;
+/// - of the others those whose blocks take up to half of a multiprocessor, behind one urgent node
+///   alone that no urgent one follows with blocks of more than three quarters.
+/// `share` says how much of a multiprocessor a node's largest block takes; of nodes that are
+/// captured once it is not asked, and they count as large.
+std::vector<bool> early_actions(const StepPart& part, const std::vector<StepNode>& nodes,
+                                const std::function<double(const StepNode&)>& share);
 
 /// The most marks of a part.
 int most_marks(const std::vector<StepPart>& parts);

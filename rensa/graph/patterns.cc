@@ -330,8 +330,8 @@ void join_scores_back(RecordedList& list, std::size_t i) {
   list.replace(made, std::move(all));
 }
 
-/// Whether the operation at `i` comes after all before it that touch the storage, whatever else it
-/// does: what they hand on reaches it.
+/// Whether the operation at `i` has to follow, directly or through others, all before it that touch
+/// the storage.
 bool follows_all(const StorageUses& uses, std::size_t i, const Storage* storage) {
   const StorageUses::Places& users = uses.users(storage);
   std::vector<std::size_t> followed{i};
@@ -354,7 +354,8 @@ std::size_t product_that_updates(const RecordedList& list, std::size_t i,
   const StorageUses& uses = list.uses();
   const Storage* parameter = target.parameter.storage;
   if (target.parameter.view.dtype != float32 || target.narrow.present() ||
-      target.numbers.present()) {
+      target.numbers.present() ||
+      reinterpret_cast<std::uintptr_t>(target.parameter.view.data) % 16 != 0) {
     return kNone;
   }
   std::size_t made = uses.writer_before(target.gradient.storage, i);
@@ -363,7 +364,7 @@ std::size_t product_that_updates(const RecordedList& list, std::size_t i,
       uses.used_from(parameter, made, i) || !product->takes_update()) {
     return kNone;
   }
-  // Else the product would wait for them as well.
+  // Else the product would wait for readers that it need not wait for alone.
   return follows_all(uses, made, parameter) ? made : kNone;
 }
 

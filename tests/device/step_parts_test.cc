@@ -252,6 +252,63 @@ TEST(StepParts, SumsWaitForTheirGradientsAlone) {
   }
 }
 
+TEST(EarlyActions, UrgentOnesAndSmallOnesBesideThem) {
+  Step step;
+  step.devices = {gpu(0)};
+  std::vector<double> shares;
+  auto add = [&](std::vector<int> dependencies, bool urgent, double share) {
+    step.add(0, std::move(dependencies));
+    step.nodes.back().urgent = urgent;
+    shares.push_back(share);
+  };
+  add({}, true, 1.0);       // 0
+  add({0}, true, 0.75);     // 1
+  add({0}, false, 0.5);     // 2: beside 1
+  add({0}, false, 0.51);    // 3: too large
+  add({1, 2}, false, 0.1);  // 4: behind two
+  add({1}, true, 0.76);     // 5
+  add({1}, false, 0.1);     // 6: beside 5, which needs all of a multiprocessor
+  add({2}, false, 0.1);     // 7: behind one that is not urgent
+  add({5}, false, 0.1);     // 8: behind 5, with nothing urgent beside
+  add({}, false, 0.1);      // 9: at the front
+  add({0, 1}, true, 0.1);   // 10
+  add({8}, true, 0.1);      // 11
+  step.nodes[8].captured_once = true;
+  std::vector<StepPart> parts = step.parts();
+  std::vector<int> asked(shares.size(), 0);
+  auto share = [&](const StepNode& node) {
+    auto i = static_cast<std::size_t>(&node - step.nodes.data());
+    EXPECT_EQ(++asked[i], 1) << i;
+    return shares[i];
+  };
+  std::vector<bool> early = early_actions(parts[0], step.nodes, share);
+  ASSERT_EQ(parts[0].actions.size(), shares.size());
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < early.size(); ++i) {
+    if (early[i]) found.push_back(parts[0].actions[i].node);
+  }
+  EXPECT_EQ(found, (std::vector<std::size_t>{0, 1, 2, 5, 10, 11}));
+  EXPECT_EQ(asked[8], 0);
+  step.nodes[8].captured_once = false;
+  asked.assign(asked.size(), 0);
+  early = early_actions(parts[0], step.nodes, share);
+  EXPECT_TRUE(early[8]);
+}
+
+TEST(EarlyActions, BehindMarksNothingButWhatIsUrgent) {
+  Step step;
+  step.devices = {gpu(0), gpu(1)};
+  step.add(0, {});
+  step.add(1, {0});  // awaits node 0's mark
+  step.nodes[1].urgent = false;
+  std::vector<StepPart> parts = step.parts();
+  auto share = [](const StepNode&) { return 0.1; };
+  std::vector<bool> early = early_actions(parts[1], step.nodes, share);
+  for (std::size_t i = 0; i < early.size(); ++i) {
+    EXPECT_EQ(early[i], parts[1].actions[i].kind != StepAction::Kind::run);
+  }
+}
+
 TEST(StepParts, WhatIsKnownIsNotAwaitedAgain) {
   Step step;
   step.devices = {gpu(0), gpu(1)};

@@ -198,6 +198,13 @@ struct Unrolled : Chain<Unrolled> {
   }
 };
 
+/// Layers whose gradients of weights go by large tiles where there are such.
+struct LargeLayers : Chain<LargeLayers> {
+  L::Linear first{784, 1000}, second{1000, 10};
+  void members(Visitor& v) override { v("first", first), v("second", second); }
+  Variable operator()(const Variable& x) { return F::mean(F::square(second(F::relu(first(x))))); }
+};
+
 TEST_P(CaptureTest, ALongStepEqualsEagerBitForBit) {
   auto train = [&](bool captured) {
     xp::random::seed(3);
@@ -224,6 +231,39 @@ TEST_P(CaptureTest, ALongStepEqualsEagerBitForBit) {
     return values;
   };
   EXPECT_EQ(train(false), train(true));
+}
+
+// On a GPU the update of the first weights is part of the product that gives their gradient.
+TEST_P(CaptureTest, TheRateOfEachCallCounts) {
+  auto train = [&](bool captured, bool rewrite) {
+    xp::random::seed(4);
+    LargeLayers net;
+    net.to_device(GetParam());
+    optimizers::SGD optimizer(0.01);
+    optimizer.setup(net);
+    CaptureOptions options = test_options();
+    options.rewrite = rewrite;
+    CaptureCache cache(options);
+    CaptureCache::Step step = [&](const Variables& in) {
+      Variable loss = optimizer.update(net, in[0]);
+      return Variables{loss, constant(net.first.W.grad())};
+    };
+    std::vector<float> values;
+    auto keep = [&](const Array& array) {
+      for (float value : array.ravel().to_vector<float>()) values.push_back(value);
+    };
+    for (int i = 0; i < 6; ++i) {
+      optimizer.lr() = 0.01 * (i + 1);
+      Variables in{constant(xp::random::normal(0, 1, {100, 784}, float32, GetParam()))};
+      for (const Variable& y : captured ? cache.call(step, in) : step(in)) keep(y.array());
+      keep(net.first.W.array());
+    }
+    EXPECT_EQ(cache.stats().replays, captured ? 3 : 0) << cache.stats().last_fallback;
+    return values;
+  };
+  std::vector<float> eager = train(false, true);
+  EXPECT_TRUE(train(true, true) == eager);
+  EXPECT_TRUE(train(true, false) == eager);
 }
 
 // Each call of dropout asks the host for two numbers: more than the arguments of a kernel hold.

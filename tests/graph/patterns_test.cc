@@ -333,8 +333,7 @@ TEST(JoinUpdate, OfTheFirstWeights) {
       EXPECT_GT(updated, 0);
       return all;
     };
-    bool has_kernels = device.is_cuda() && std::stoi(device.compute_capability()) >= 90;
-    int some = has_kernels ? 1 : 0;
+    int some = testing::has_large_tiles(device) ? 1 : 0;
     EXPECT_EQ(joined(100, Step::plain), some);
     EXPECT_EQ(joined(100, Step::two_sets), some);
     if (device.is_cuda()) {

@@ -22,6 +22,14 @@ inline std::string bytes_of(const Array& array) {
   return {static_cast<const char*>(host.data()), static_cast<std::size_t>(host.nbytes())};
 }
 
+/// Whether products in float32 may go by large tiles there: of Hopper and later, but for GPUs of
+/// desktops, which have less shared memory.
+inline bool has_large_tiles(Device device) {
+  if (device.is_cpu()) return false;
+  int capability = std::stoi(device.compute_capability());
+  return capability >= 90 && capability < 120;
+}
+
 struct Case {
   Device device;
   Dtype dtype;

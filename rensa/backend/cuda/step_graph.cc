@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <shared_mutex>
 #include <utility>
 
@@ -83,44 +82,11 @@ struct StepGraph::Impl {
     return params;
   }
 
-  /// Which actions may come to the processors before those that they follow are done: what is
-  /// urgent, and of the rest small ones that follow one urgent operation alone, unless something
-  /// urgent follows that too whose blocks need multiprocessors for themselves. What comes early
-  /// holds room while it waits.
-  static std::vector<bool> early_actions(const StepPart& part, const std::vector<StepNode>& steps,
-                                         PartGraph& graph) {
-    constexpr double kSmall = 0.5, kAlone = 0.75;  // of a multiprocessor, for a block
-    const std::vector<StepAction>& actions = part.actions;
-    auto is_urgent = [&](std::size_t i) {
-      return actions[i].kind == StepAction::Kind::run && steps[actions[i].node].urgent;
-    };
-    std::vector<std::optional<double>> shares(actions.size());
-    auto takes_more = [&](std::size_t i, double share) {
-      const StepNode& step = steps[actions[i].node];
-      if (!shares[i]) shares[i] = step.captured_once ? 1 : graph.share_of_block(step);
-      return *shares[i] > share;
-    };
-    std::vector<std::vector<std::size_t>> urgent_after(actions.size());
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (!is_urgent(i)) continue;
-      for (std::size_t before : actions[i].after) urgent_after[before].push_back(i);
-    }
-    auto is_early = [&](std::size_t i) {
-      if (actions[i].kind != StepAction::Kind::run || is_urgent(i)) return true;
-      const auto& after = actions[i].after;
-      if (after.size() != 1 || !is_urgent(after[0]) || takes_more(i, kSmall)) return false;
-      return std::ranges::none_of(urgent_after[after[0]],
-                                  [&](std::size_t other) { return takes_more(other, kAlone); });
-    };
-    std::vector<bool> early;
-    for (std::size_t i = 0; i < actions.size(); ++i) early.push_back(is_early(i));
-    return early;
-  }
-
   void capture_part(std::size_t p, const StepPart& part, const std::vector<StepNode>& steps) {
     PartGraph& graph = *parts[p];
     graph.add_copies_in();
-    std::vector<bool> early = early_actions(part, steps, graph);
+    std::vector<bool> early = early_actions(
+        part, steps, [&](const StepNode& step) { return graph.share_of_block(step); });
     std::vector<GraphNodes> last;  // of each action
     auto after = [&](const std::vector<std::size_t>& actions) {
       GraphNodes nodes;
@@ -128,12 +94,13 @@ struct StepGraph::Impl {
       return nodes;
     };
     GraphNodes all, hurried;
-    for (const StepAction& action : part.actions) {
+    for (std::size_t i = 0; i < part.actions.size(); ++i) {
+      const StepAction& action = part.actions[i];
       GraphNodes before = after(action.after);
       if (before.empty()) before = graph.start();
       if (action.kind == StepAction::Kind::run) {
         const StepNode& step = steps[action.node];
-        last.push_back(graph.add(step, std::move(before), early[last.size()]));
+        last.push_back(graph.add(step, std::move(before), early[i]));
         if (step.operation->is_between_devices()) append(hurried, last.back());
       } else {
         bool tells = action.kind == StepAction::Kind::tell;

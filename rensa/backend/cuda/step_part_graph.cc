@@ -65,7 +65,7 @@ double share_of_block(cudaGraphNode_t node) {
   cudaFuncAttributes attributes{};
   if (cudaGraphKernelNodeGetParams(node, &params) != cudaSuccess ||
       cudaFuncGetAttributes(&attributes, params.func) != cudaSuccess) {
-    cudaGetLastError();  // a kernel that the runtime does not know
+    cudaGetLastError();  // a library's kernel, or of another shared library of ours
     return 1;
   }
   int device = 0;
@@ -252,8 +252,8 @@ LaunchContext PartGraph::context_of(const StepNode& step, const CaptureStream& c
 
 GraphNodes PartGraph::add(const StepNode& step, GraphNodes before, bool early) {
   LaunchContext context = context_of(step, *capturing_);
-  // CUDA lets a kernel come early behind one node alone. One that should not follows the first
-  // node, too.
+  // CUDA lets a kernel come early behind one node alone. A kernel that should not come early
+  // follows the first node too, unless it follows nothing else: that is soon done.
   sort_unique(before);
   if (!early && before.size() == 1) before.push_back(prologue_node_.node);
   capturing_->depend_on(std::move(before));

@@ -85,7 +85,7 @@ class PartGraph {
   /// may come to the processors while the one node before it still runs.
   GraphNodes add(const StepNode& step, GraphNodes before, bool early);
   /// How much of a multiprocessor, of its registers or its shared memory, the operation's largest
-  /// block takes; 1 where a library's kernel is in it, of which that is not known. Captures the
+  /// block takes; 1 where a kernel is in it that this library's runtime does not know. Captures the
   /// operation apart.
   double share_of_block(const StepNode& step);
   /// A kernel that tells other parts of a mark, or awaits theirs.

@@ -377,7 +377,7 @@ template <class Panel> class FmaSums {
       }
     }
     if constexpr (Panel::kTakesUpdate) {
-      // Behind all else: were the parameter loaded sooner, the sums would get other registers.
+      // Behind the stores: were the parameter loaded sooner, the sums would get other registers.
       update_parameter<32>(p, tile, stored_row_of, stored_column_of,
                            [&](int at) { return sum_[at / 8][at % 8]; });
     }

@@ -39,8 +39,8 @@ struct Matmul final : KindOf<Matmul> {
   /// Whether one kernel of ours has whole rows of c, of a few floats, at a time: an operation may
   /// make something of them there.
   bool has_rows() const;
-  /// Whether one kernel of ours does SGD's update with what it stores, where c alone is made of the
-  /// sums (cuda::SgdUpdate).
+  /// Whether one kernel of ours does SGD's update with what it stores (cuda::SgdUpdate): no factor,
+  /// bias, gate or activation follows the sums.
   bool takes_update() const;
   /// Whether a GPU adds up each sum in k's order, as that is short.
   bool adds_in_order() const;

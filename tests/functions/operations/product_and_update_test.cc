@@ -62,10 +62,6 @@ struct Layer {
   }
 };
 
-bool has_boxes(Device device) {
-  return device.is_cuda() && std::stoi(device.compute_capability()) >= 90;
-}
-
 TEST(ProductAndUpdate, HasTheBitsOfTheSteps) {
   struct Case {
     std::int64_t out, in, samples;
@@ -82,7 +78,7 @@ TEST(ProductAndUpdate, HasTheBitsOfTheSteps) {
       for (std::int64_t skip : {0, 1, 4}) {
         SCOPED_TRACE((device.str() + " " + Shape{c.out, c.in, c.samples, skip}.str()));
         Layer layer(c.out, c.in, c.samples, skip, device);
-        EXPECT_EQ(layer.op->product.takes_update(), c.large && has_boxes(device));
+        EXPECT_EQ(layer.op->product.takes_update(), c.large && testing::has_large_tiles(device));
         layer.check();
       }
     }
@@ -131,7 +127,7 @@ TEST(ProductAndUpdate, NotWithOtherEnds) {
       return layer.op->product.takes_update();
     };
     using operations::Matmul;
-    EXPECT_EQ(takes([](Matmul&, Layer&) {}), has_boxes(device));
+    EXPECT_EQ(takes([](Matmul&, Layer&) {}), testing::has_large_tiles(device));
     EXPECT_FALSE(takes([](Matmul& product, Layer&) { product.alpha = 2; }));
     EXPECT_FALSE(takes([](Matmul& product, Layer& layer) { product.gate = layer.w.operand(); }));
     EXPECT_FALSE(

@@ -11,7 +11,7 @@ void ProductAndUpdate::run_cuda(const cuda::LaunchContext& context) {
   cuda::SgdUpdate sgd{reinterpret_cast<float*>(update.targets[0].parameter.view.data), lr.real,
                       static_cast<const double*>(lr.device)};
   if (cuda::run_with_update(product, sgd, context)) return;
-  // The plan is another one than when they were joined.
+  // The plan, or an address, is another one than when they were joined.
   connect();
   product.run_cuda(context);
   update.run_cuda(context);

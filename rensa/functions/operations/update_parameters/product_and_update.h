@@ -8,10 +8,10 @@
 namespace rensa::operations {
 
 /// The product, then the update of one parameter, bit for bit: SGD's, of float32, whose gradient is
-/// the product's c. A GPU has one kernel for both where the product takes_update(). What capture
-/// makes of them then: the last update of a step is no launch behind the last gradient.
+/// the product's c. A GPU has one kernel for both where the product takes_update(); capture then
+/// makes this of them, and no launch follows the last gradient.
 struct ProductAndUpdate final : KindOf<ProductAndUpdate> {
-  /// `target` is one of the update's, which has no other part in it.
+  /// `target` is one of those of `of_all`, where it is to be taken out.
   ProductAndUpdate(const Matmul& gradient, const UpdateParameters& of_all,
                    const UpdateTarget& target);
   Matmul product;
