@@ -19,6 +19,7 @@
 #include "rensa/operations/matmul/matmul.h"
 #include "rensa/operations/pointwise/pointwise.h"
 #include "rensa/operations/reduce/reduce.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa {
 
@@ -208,7 +209,7 @@ void join_convolution_relu(RecordedList& list, std::size_t i) {
   bool fits = in.data == y.data && in.size() == y.size() && in.is_c_contiguous() &&
               out.is_c_contiguous() && in.dtype == y.dtype && out.dtype == y.dtype &&
               found->compute == y.dtype && found->out.storage != convolution->x.storage &&
-              reinterpret_cast<std::uintptr_t>(out.data) % 16 == 0;
+              cuda::is_aligned(out.data, 16);
   if (!fits || !convolution->joins_relu()) return;
   convolution->y.view.data = out.data;
   convolution->y.storage = found->out.storage;
@@ -354,8 +355,7 @@ std::size_t product_that_updates(const RecordedList& list, std::size_t i,
   const StorageUses& uses = list.uses();
   const Storage* parameter = target.parameter.storage;
   if (target.parameter.view.dtype != float32 || target.narrow.present() ||
-      target.numbers.present() ||
-      reinterpret_cast<std::uintptr_t>(target.parameter.view.data) % 16 != 0) {
+      target.numbers.present() || !cuda::is_aligned(target.parameter.view.data, 16)) {
     return kNone;
   }
   std::size_t made = uses.writer_before(target.gradient.storage, i);
