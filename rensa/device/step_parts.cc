@@ -5,20 +5,45 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace rensa::cuda {
 
 namespace {
 
-/// The nodes in the order of their marks: of one GPU's as they are, of several GPUs' that of when
-/// they may be done. A sum or a copy between
-/// GPUs takes as long as some other nodes, so that gradients which are ready meanwhile are told
-/// before it.
-std::vector<std::size_t> in_order(const std::vector<StepNode>& nodes, bool several) {
+/// The order of one GPU's nodes: what is urgent as soon as all before it are there, and of what is
+/// alike what the step has first. Where a GPU may begin several kernels, it begins them in the
+/// order in which the graph got them: the first find room, and others fill what is left.
+std::vector<std::size_t> urgent_first(const std::vector<StepNode>& nodes) {
+  std::vector<std::vector<std::size_t>> after(nodes.size());
+  std::vector<std::size_t> missing(nodes.size());
+  std::set<std::pair<bool, std::size_t>> ready;  // false, so first: urgent
+  auto make_ready = [&](std::size_t i) { ready.emplace(!nodes[i].urgent, i); };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (int j : nodes[i].dependencies) after[static_cast<std::size_t>(j)].push_back(i);
+    missing[i] = nodes[i].dependencies.size();
+    if (missing[i] == 0) make_ready(i);
+  }
+  std::vector<std::size_t> order;
+  while (!ready.empty()) {
+    std::size_t next = ready.begin()->second;
+    ready.erase(ready.begin());
+    order.push_back(next);
+    for (std::size_t i : after[next]) {
+      if (--missing[i] == 0) make_ready(i);
+    }
+  }
+  return order;
+}
+
+/// The order of several GPUs' nodes, and of their marks: that of when they may be done. A sum or a
+/// copy between GPUs takes as long as some other nodes, so that gradients which are ready meanwhile
+/// are told before it.
+std::vector<std::size_t> first_done_first(const std::vector<StepNode>& nodes) {
   constexpr std::size_t kBetween = 4;
   std::vector<std::size_t> order(nodes.size()), done(nodes.size(), 0);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (!several) return order;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (int j : nodes[i].dependencies) {
       done[i] = std::max(done[i], done[static_cast<std::size_t>(j)]);
@@ -63,7 +88,8 @@ class Builder {
   std::vector<StepPart> build() {
     find_who_is_told();
     add_starts();
-    for (std::size_t i : in_order(nodes_, parts_.size() > 1)) add(i);
+    for (std::size_t i : parts_.size() > 1 ? first_done_first(nodes_) : urgent_first(nodes_))
+      add(i);
     add_results();
     add_ends();
     return std::move(parts_);

@@ -304,12 +304,10 @@ void join_scores_grad(RecordedList& list, std::size_t i) {
 }
 
 void join_scores_back(RecordedList& list, std::size_t i) {
-  // Of fewer rows a kernel of its own is done as soon: it has the weights before it has the scores.
-  constexpr std::int64_t kFewRows = 256;
   auto* back = list.at<operations::Matmul>(i);
-  if (!back || back->c.view.ndim() != 2 || back->c.view.shape[0] <= kFewRows ||
-      back->bias.present() || back->activation != operations::Activation::none ||
-      !back->c.view.is_c_contiguous() || !back->adds_in_order()) {
+  if (!back || back->c.view.ndim() != 2 || back->bias.present() ||
+      back->activation != operations::Activation::none || !back->c.view.is_c_contiguous() ||
+      !back->adds_in_order()) {
     return;
   }
   const StorageUses& uses = list.uses();

@@ -211,6 +211,29 @@ TEST(StepParts, OnOneGpuTellNothing) {
   EXPECT_EQ(parts[0].results, (std::vector<std::vector<std::size_t>>{{2}}));
 }
 
+TEST(StepParts, OnOneGpuWhatIsUrgentComesFirst) {
+  Step step;
+  step.devices = {gpu(0)};
+  auto add = [&](std::vector<int> dependencies, bool urgent) {
+    step.add(0, std::move(dependencies));
+    step.nodes.back().urgent = urgent;
+  };
+  add({}, false);      // 0
+  add({}, true);       // 1
+  add({1}, false);     // 2
+  add({0, 1}, true);   // 3: behind one that is not urgent
+  add({1}, true);      // 4
+  add({4, 4}, true);   // 5
+  add({2, 5}, false);  // 6
+  step.results.push_back({gpu(0), nullptr, 4, {3}});
+  std::vector<StepPart> parts = step.parts();
+  std::vector<std::size_t> order;
+  for (const StepAction& action : parts[0].actions) order.push_back(action.node);
+  EXPECT_EQ(order, (std::vector<std::size_t>{1, 4, 5, 0, 3, 2, 6}));
+  EXPECT_EQ(parts[0].actions[4].after, (std::vector<std::size_t>{3, 0}));
+  EXPECT_EQ(parts[0].results, (std::vector<std::vector<std::size_t>>{{4}}));
+}
+
 std::vector<StepAction::Kind> crossings(const StepPart& part) {
   std::vector<StepAction::Kind> kinds;
   for (const StepAction& action : part.actions) {
@@ -287,12 +310,14 @@ TEST(EarlyActions, UrgentOnesAndSmallOnesBesideThem) {
   for (std::size_t i = 0; i < early.size(); ++i) {
     if (early[i]) found.push_back(parts[0].actions[i].node);
   }
+  std::ranges::sort(found);
   EXPECT_EQ(found, (std::vector<std::size_t>{0, 1, 2, 5, 10, 11}));
   EXPECT_EQ(asked[8], 0);
   step.nodes[8].captured_once = false;
   asked.assign(asked.size(), 0);
   early = early_actions(parts[0], step.nodes, share);
-  EXPECT_TRUE(early[8]);
+  auto action = std::ranges::find(parts[0].actions, std::size_t{8}, &StepAction::node);
+  EXPECT_TRUE(early[static_cast<std::size_t>(action - parts[0].actions.begin())]);
 }
 
 TEST(EarlyActions, BehindMarksNothingButWhatIsUrgent) {

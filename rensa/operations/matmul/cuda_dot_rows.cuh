@@ -39,15 +39,52 @@ struct NoRows {
   __device__ __forceinline__ NoRows(const SkinnyArgs&, int) {}
   __device__ __forceinline__ void gather() const {}
   template <int> __device__ __forceinline__ void store(const SkinnyArgs&, int, bool, float) const {}
-  template <int, int, int, int>
-  __device__ __forceinline__ void finish(const SkinnyArgs&, int) const {}
+  template <int, class Packs>
+  __device__ __forceinline__ void finish(const SkinnyArgs&, int, const Packs&) const {}
+};
+
+/// What a thread has of both operands in registers: W elements along k of the R rows of the long
+/// one, and where R is 1, which leaves registers for it, of the S of the short one.
+template <int S, int R, int W> struct DotPacks {
+  static constexpr bool kHasShort = R == 1;
+  using P = Pack<float, W>;
+  P x[R], s[kHasShort ? S : 1];
+
+  /// Those at `i`; what is there already where k has none.
+  __device__ __forceinline__ void load_long(const SkinnyArgs& p, int row0, int i) {
+    if (i >= p.k) return;
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      int row = min(row0 + r, p.length - 1);
+      x[r] = *reinterpret_cast<const P*>(p.x + row * p.x_ld + i);
+    }
+  }
+  __device__ __forceinline__ void load_short(const SkinnyArgs& p, int i) {
+    if constexpr (kHasShort) {
+      if (i >= p.k) return;
+#pragma unroll
+      for (int n = 0; n < S; ++n) s[n] = from_memory(p, n, i);
+    }
+  }
+  /// Of the n-th row of the short operand, at the `i` of the last load.
+  __device__ __forceinline__ P short_pack(const SkinnyArgs& p, int n, int i) const {
+    if constexpr (kHasShort) return s[n];
+    else return from_memory(p, n, i);
+  }
+
+ private:
+  static __device__ __forceinline__ P from_memory(const SkinnyArgs& p, int n, int i) {
+    int row = min(n, p.count - 1);
+    return *reinterpret_cast<const P*>(p.s + row * p.s_row + i * p.s_k);
+  }
 };
 
 /// A block computes R rows of the long operand: its threads take every blockDim-th pack of W
 /// elements along k. Args derives from SkinnyArgs and has a type Rows, for what is made of rows of
 /// c: Rows(args, row) behind the wait, gather() before a barrier of the block, behind it in whole
 /// warps, of which `group` neighbours have a row, store<group>(args, column, whether c has it, c's
-/// element), and at last finish<S, R, W, group>(args, the block's first row), by all threads.
+/// element), and at last finish<group>(args, the block's first row, the thread's last packs), by
+/// all threads.
 template <int S, int R, int W, class Args>
 __global__ void __launch_bounds__(kMaxDotWarps * 32, 2) dot_kernel(Args p) {
   constexpr int kPadded = S <= 4 ? 4 : S <= 8 ? 8 : 16;  // a power of two
@@ -59,33 +96,27 @@ __global__ void __launch_bounds__(kMaxDotWarps * 32, 2) dot_kernel(Args p) {
   if (p.gate) p.gate += blockIdx.z * p.c_batch;
   int row0 = blockIdx.x * R;
   float sum[R][S] = {};
-  Pack<float, W> x[R];
-  auto load = [&](int i) {
-    if (i >= p.k) return;
-#pragma unroll
-    for (int r = 0; r < R; ++r) {
-      int row = min(row0 + r, p.length - 1);
-      x[r] = *reinterpret_cast<const Pack<float, W>*>(p.x + row * p.x_ld + i);
-    }
-  };
+  DotPacks<S, R, W> packs;
   int i = threadIdx.x * W, step = blockDim.x * W;
-  if (p.x_settled) load(i);
+  if (p.x_settled) packs.load_long(p, row0, i);
+  if (p.s_settled) packs.load_short(p, i);
   wait_for_previous();
-  if (!p.x_settled) load(i);
+  if (!p.x_settled) packs.load_long(p, row0, i);
+  if (!p.s_settled) packs.load_short(p, i);
   int end_row = row0 + static_cast<int>(threadIdx.x) / kPadded, end_s = threadIdx.x % kPadded;
   typename Args::Rows rows(p, end_row);
   for (; i < p.k; i += step) {
 #pragma unroll
     for (int s = 0; s < S; ++s) {
-      int row = min(s, p.count - 1);
-      auto y = *reinterpret_cast<const Pack<float, W>*>(p.s + row * p.s_row + i * p.s_k);
+      Pack<float, W> y = packs.short_pack(p, s, i);
 #pragma unroll
       for (int r = 0; r < R; ++r) {
 #pragma unroll
-        for (int w = 0; w < W; ++w) sum[r][s] = fmaf(x[r].value[w], y.value[w], sum[r][s]);
+        for (int w = 0; w < W; ++w) sum[r][s] = fmaf(packs.x[r].value[w], y.value[w], sum[r][s]);
       }
     }
-    load(i + step);
+    packs.load_long(p, row0, i + step);
+    packs.load_short(p, i + step);
   }
   // A thread has one sum at the end at most; what that meets is loaded before it is added up.
   static_assert(kValues <= 64);
@@ -117,7 +148,7 @@ __global__ void __launch_bounds__(kMaxDotWarps * 32, 2) dot_kernel(Args p) {
   }
   constexpr int kWholeWarps = (kValues + 31) / 32 * 32;  // of threads with a sum
   if (threadIdx.x < kWholeWarps) rows.template store<kPadded>(p, end_s, ends, value);
-  rows.template finish<S, R, W, kPadded>(p, row0);
+  rows.template finish<kPadded>(p, row0, packs);
 }
 
 template <int S, class Args>

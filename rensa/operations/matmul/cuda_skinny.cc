@@ -43,6 +43,7 @@ SkinnyArgs skinny_args(const PlanKey& key, Long which, const MatmulRun& run) {
   args.batch = static_cast<int>(key.batch);
   args.bias_by_count = is_a;
   args.x_settled = is_a ? run.a_settled : run.b_settled;
+  args.s_settled = is_a ? run.b_settled : run.a_settled;
   std::int64_t short_ld = is_a ? key.b_ld : key.a_ld;
   bool short_k_contiguous = is_a ? key.b_transposed : !key.a_transposed;
   args.s_row = short_k_contiguous ? short_ld : 1;

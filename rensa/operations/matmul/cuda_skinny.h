@@ -26,8 +26,8 @@ struct SkinnyArgs {
   std::int64_t c_length, c_count;  // strides of c along l and along s
   std::int64_t x_batch, s_batch, c_batch;
   int length, count, k, batch;
-  bool bias_by_count;  // the columns of c are s, not l
-  bool x_settled;      // Operand::settled
+  bool bias_by_count;         // the columns of c are s, not l
+  bool x_settled, s_settled;  // Operand::settled
   operations::Activation activation;
   float alpha;
 };

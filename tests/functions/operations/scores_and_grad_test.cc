@@ -23,16 +23,16 @@ struct Scores {
   operations::ScoresAndGrad op;
 
   /// `skip` floats lie before x, w and the gradient of x.
-  Scores(std::int64_t rows, std::int64_t classes, std::int64_t skip, Dtype labels, Device device)
+  Scores(std::int64_t rows, std::int64_t units, std::int64_t classes, std::int64_t skip,
+         Dtype labels, Device device)
       : op({}, {}) {
     auto placed = [&](std::int64_t lines, std::int64_t width) {
       Array all = xp::random::normal(0, 1, {skip + lines * width}, float32, device);
       return all[{Slice(skip, skip + lines * width)}].reshape({lines, width});
     };
-    constexpr std::int64_t kUnits = 132;
-    x = placed(rows, kUnits);
-    w = placed(classes, kUnits);
-    back = placed(rows, kUnits);
+    x = placed(rows, units);
+    w = placed(classes, units);
+    back = placed(rows, units);
     b = xp::random::normal(0, 1, {classes}, float32, device);
     // Ignored ones, and beyond the classes.
     t = (xp::arange(rows) % (classes + 3) - 2).astype(labels).to(device);
@@ -75,12 +75,14 @@ struct Scores {
 
 TEST(ScoresAndGrad, HasTheBitsOfTheSteps) {
   for (Device device : testing::test_devices()) {
-    for (std::int64_t rows : {1, 100, 301}) {
+    // Of up to 1024 units a thread has some of a row once, or of unaligned ones of up to 256.
+    for (auto [rows, units] :
+         {std::pair(1, 132), {100, 132}, {100, 1000}, {100, 1300}, {301, 132}}) {
       for (std::int64_t classes : {2, 10, 16, 20}) {
         for (std::int64_t skip : {0, 1, 4}) {
           for (auto [has_back, gate] : {std::pair(false, false), {true, false}, {true, true}}) {
-            SCOPED_TRACE((device.str() + " " + Shape{rows, classes, skip}.str()));
-            Scores all(rows, classes, skip, classes == 10 ? int64 : int32, device);
+            SCOPED_TRACE((device.str() + " " + Shape{rows, units, classes, skip}.str()));
+            Scores all(rows, units, classes, skip, classes == 10 ? int64 : int32, device);
             if (has_back) all.add_back(gate);
             all.op.grad.normalize = skip != 4;
             if (rows > 1) {
@@ -98,16 +100,19 @@ TEST(ScoresAndGrad, OfWhatIsNoNumber) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (Device device : testing::test_devices()) {
     SCOPED_TRACE(device.str());
-    Scores all(301, 10, 0, int32, device);
-    all.add_back(true);
-    all.x[{3, 5}].fill(std::numeric_limits<float>::quiet_NaN());
-    all.x[{7, 0}].fill(kInfinity);
-    all.x[{11, 0}].fill(-kInfinity);
-    all.x[{Slice(20, 24)}].fill(0);
-    all.b[{4}].fill(-kInfinity);
-    all.check();
-    all.b.fill(-kInfinity);
-    all.check();
+    for (std::int64_t rows : {30, 301}) {
+      SCOPED_TRACE(rows);
+      Scores all(rows, 132, 10, 0, int32, device);
+      all.add_back(true);
+      all.x[{3, 5}].fill(std::numeric_limits<float>::quiet_NaN());
+      all.x[{7, 0}].fill(kInfinity);
+      all.x[{11, 0}].fill(-kInfinity);
+      all.x[{Slice(20, 24)}].fill(0);
+      all.b[{4}].fill(-kInfinity);
+      all.check();
+      all.b.fill(-kInfinity);
+      all.check();
+    }
   }
 }
 

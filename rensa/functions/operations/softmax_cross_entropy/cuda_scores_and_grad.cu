@@ -53,27 +53,24 @@ class GradOfScores {
     if (threadIdx.x < kMostGrads) grads_of_block()[threadIdx.x] = gx;
   }
   /// The gradient of x, by sums as outer_kernel's: zeros that are added make +0 of -0.
-  template <int S, int R, int W, int kGroup>
-  __device__ __forceinline__ void finish(const ScoresArgs& args, int row0) const {
+  template <int kGroup, int S, int R, int W>
+  __device__ __forceinline__ void finish(const ScoresArgs& args, int row0,
+                                         DotPacks<S, R, W> packs) const {
     static_assert(R * kGroup <= kMostGrads);
     if (!args.back) return;
     __syncthreads();
     int step = static_cast<int>(blockDim.x) * W;
+    bool kept = args.k <= step;  // the packs are all that the thread has of the operands
     for (int i = static_cast<int>(threadIdx.x) * W; i < args.k; i += step) {
-      Pack<float, W> gate[R], sum[R] = {};
-      if (args.back_has_gate) {
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-          std::int64_t row = min(row0 + r, args.length - 1);
-          gate[r] = *reinterpret_cast<const Pack<float, W>*>(args.x + row * args.x_ld + i);
-        }
+      if (!kept) {
+        if (args.back_has_gate) packs.load_long(args, row0, i);
+        packs.load_short(args, i);
       }
+      Pack<float, W> sum[R] = {};
 #pragma unroll
       for (int s = 0; s < S; ++s) {
         Pack<float, W> y = {};
-        if (s < args.count) {
-          y = *reinterpret_cast<const Pack<float, W>*>(args.s + s * args.s_row + i * args.s_k);
-        }
+        if (s < args.count) y = packs.short_pack(args, s, i);
 #pragma unroll
         for (int r = 0; r < R; ++r) {
           float grad = grads_of_block()[r * kGroup + s];
@@ -89,7 +86,7 @@ class GradOfScores {
           float value =
               cuda::finish<float>(sum[r].value[w], args.back_alpha, bias_of<float>(nullptr, i),
                                   operations::Activation::none);
-          bool open = !args.back_has_gate || is_open(gate[r].value, w);
+          bool open = !args.back_has_gate || is_open(packs.x[r].value, w);
           sum[r].value[w] = open ? value : 0.0f;
         }
         std::int64_t at = static_cast<std::int64_t>(row0 + r) * args.k + i;
