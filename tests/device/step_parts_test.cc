@@ -43,6 +43,11 @@ struct Step {
     }
     nodes.push_back({work.back().get(), gpu(device), std::move(dependencies), 0, nullptr, 0});
   }
+  /// On the first device.
+  void add_one(std::vector<int> dependencies, bool urgent) {
+    add(0, std::move(dependencies));
+    nodes.back().urgent = urgent;
+  }
   std::vector<StepPart> parts() const { return step_parts(devices, nodes, results); }
 };
 
@@ -50,7 +55,7 @@ Step random_step(unsigned seed) {
   std::mt19937 random(seed);
   auto below = [&](std::size_t n) { return static_cast<int>(random() % n); };
   Step step;
-  std::size_t num_devices = 2 + seed % 3;
+  std::size_t num_devices = 1 + seed % 4;
   for (std::size_t d = 0; d < num_devices; ++d) step.devices.push_back(gpu(static_cast<int>(d)));
   for (int i = 0; i < 60; ++i) {
     std::set<int> before;
@@ -59,6 +64,7 @@ Step random_step(unsigned seed) {
     bool between = other != device && below(3) == 0;
     step.add(device, {before.rbegin(), before.rend()},
              between ? std::vector<int>{other} : std::vector<int>());
+    step.nodes.back().urgent = below(2) == 0;
   }
   for (int r = 0; r < 3; ++r) {
     StepPlace result{gpu(below(num_devices)), nullptr, 4, {}};
@@ -214,17 +220,13 @@ TEST(StepParts, OnOneGpuTellNothing) {
 TEST(StepParts, OnOneGpuWhatIsUrgentComesFirst) {
   Step step;
   step.devices = {gpu(0)};
-  auto add = [&](std::vector<int> dependencies, bool urgent) {
-    step.add(0, std::move(dependencies));
-    step.nodes.back().urgent = urgent;
-  };
-  add({}, false);      // 0
-  add({}, true);       // 1
-  add({1}, false);     // 2
-  add({0, 1}, true);   // 3: behind one that is not urgent
-  add({1}, true);      // 4
-  add({4, 4}, true);   // 5
-  add({2, 5}, false);  // 6
+  step.add_one({}, false);      // 0
+  step.add_one({}, true);       // 1
+  step.add_one({1}, false);     // 2
+  step.add_one({0, 1}, true);   // 3: behind one that is not urgent
+  step.add_one({1}, true);      // 4
+  step.add_one({4, 4}, true);   // 5
+  step.add_one({2, 5}, false);  // 6
   step.results.push_back({gpu(0), nullptr, 4, {3}});
   std::vector<StepPart> parts = step.parts();
   std::vector<std::size_t> order;
@@ -280,8 +282,7 @@ TEST(EarlyActions, UrgentOnesAndSmallOnesBesideThem) {
   step.devices = {gpu(0)};
   std::vector<double> shares;
   auto add = [&](std::vector<int> dependencies, bool urgent, double share) {
-    step.add(0, std::move(dependencies));
-    step.nodes.back().urgent = urgent;
+    step.add_one(std::move(dependencies), urgent);
     shares.push_back(share);
   };
   add({}, true, 1.0);       // 0
