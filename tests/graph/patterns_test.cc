@@ -334,7 +334,8 @@ TEST(JoinUpdate, OfTheFirstWeights) {
       EXPECT_GT(updated, 0);
       return all;
     };
-    int some = testing::has_large_tiles(device) ? 1 : 0;
+    bool has_large = testing::has_large_tiles(device);
+    int some = has_large ? 1 : 0;
     EXPECT_EQ(joined(100, Step::plain), some);
     EXPECT_EQ(joined(100, Step::two_sets), some);
     if (device.is_cuda()) {
@@ -344,6 +345,14 @@ TEST(JoinUpdate, OfTheFirstWeights) {
     for (Step::Way way : {Step::gradient_of_x, Step::weights_read, Step::gradient_changed,
                           Step::other_rule, Step::perhaps_not}) {
       EXPECT_EQ(joined(100, way), 0) << way;
+    }
+    for (UseTf32 tf32 : {UseTf32(true), UseTf32::x3()}) {
+      UsingConfig<UseTf32> scope(&Config::tf32, tf32);
+      bool large = tf32 ? testing::has_large_tensor_tiles(device) : has_large;
+      EXPECT_EQ(joined(100, Step::plain), large ? 1 : 0);
+      if (device.is_cuda()) {
+        EXPECT_EQ(joined(1024, Step::plain), large ? 1 : 0);
+      }
     }
   }
 }

@@ -30,6 +30,11 @@ inline bool has_large_tiles(Device device) {
   return capability >= 90 && capability < 120;
 }
 
+/// Whether those in TF32 may: of Hopper.
+inline bool has_large_tensor_tiles(Device device) {
+  return !device.is_cpu() && std::stoi(device.compute_capability()) == 90;
+}
+
 struct Case {
   Device device;
   Dtype dtype;

@@ -318,8 +318,8 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
 }
 
 bool takes_update(const PlanKey& key, TileForm form) {
-  return (form == kBoxPanel || form == kFmaPanel) && key.a_transposed && key.n % 4 == 0 &&
-         key.batch == 1;
+  bool is_large = form == kBoxPanel || form == kFmaPanel || is_warpgroup_panel(form);
+  return is_large && key.a_transposed && key.n % 4 == 0 && key.batch == 1;
 }
 
 int memory_of_one_alone(Device device) {

@@ -1,7 +1,7 @@
 // Products of float32 by large tiles on Hopper's tensor cores, in TF32 or as the sum of two TF32
 // numbers. Parts of both operands, in any layout, come in boxes, several of them ahead; while the
 // tensor cores work on a part, warps have the next one of a in registers, and put b's numbers where
-// they are multiplied, unless they lie there.
+// they are multiplied, unless they lie there. A gradient's product may update its parameter.
 #pragma once
 
 #include "rensa/backend/cuda/warpgroups.cuh"
@@ -38,7 +38,8 @@ template <int kLines, int kSlices, bool kAlongK> struct WarpgroupOperand {
 
 /// A block's tile of c, by warps that have sixteen rows of it each, and its shared memory: as many
 /// parts of both operands as there are, up to kMostParts, a's before b's; then, where b is copied,
-/// three places for a part of it as it is multiplied. E: BroughtTf32 or SplitFloat.
+/// three places for a part of it as it is multiplied. A parameter's tile takes the place of the
+/// parts that would follow the last one. E: BroughtTf32 or SplitFloat.
 template <class E, int kRows, bool kAAlongK, bool kBAlongK> struct WarpgroupPanel {
   using Element = E;
   static constexpr int kColumns = 64, kWarps = kRows / 16;
@@ -62,13 +63,32 @@ template <class E, int kRows, bool kAAlongK, bool kBAlongK> struct WarpgroupPane
   static constexpr int kReadAfter = kCopied ? 0 : 2;
   static_assert(kMostParts >= 2 && kMostParts > kReadAfter);
 
+  static constexpr bool kTakesUpdate = !kAAlongK;  // takes_update()
+  using ParameterBox = Box<float, 32, kRows>;
+  static constexpr int kParameterSize = kRows * kColumns;
+  static constexpr int kParameterBytes = kParameterSize * static_cast<int>(sizeof(float));
+  static constexpr int kParameterParts = (kParameterSize + kPartSize - 1) / kPartSize;
+  static_assert(kParameterParts == 1 || (kParameterParts == 2 && kMostParts % 2 == 0));
+  static_assert(!kTakesUpdate || (kCopied && kReadAfter == 0));
+
   /// An even number: the last one may be zeros alone.
   RENSA_FN static int parts(int k) { return (k + 2 * kDepth - 1) / (2 * kDepth) * 2; }
   /// How many of them are in shared memory at a time.
   RENSA_FN static int parts_there(int k) { return parts(k) < kMostParts ? parts(k) : kMostParts; }
-  static int bytes(int k) {
-    return parts_there(k) * kPartBytes + kPlaces * kPlaceBytes + kBoxAlignment;
+  /// Where the parameter's tile is, in elements from the first part.
+  RENSA_FN static int parameter_at(int k) { return parts(k) % kMostParts * kPartSize; }
+  /// What room it has there of its own: 0 where parts were there before.
+  RENSA_FN static int parameter_room(int k, bool updates) {
+    return updates && parts(k) + kParameterParts <= kMostParts ? kParameterSize : 0;
   }
+  static int bytes(int k, bool updates) {
+    return parts_there(k) * kPartBytes + kPlaces * kPlaceBytes + kBoxAlignment +
+           parameter_room(k, updates) * static_cast<int>(sizeof(float));
+  }
+};
+
+struct WarpgroupArgs : BoxArgs {
+  CUtensorMap parameter_map;  // where there is an update
 };
 
 #if RENSA_HAS_WARPGROUPS
@@ -280,6 +300,29 @@ template <class Panel> class WarpgroupSums {
       }
     }
   }
+  /// SGD's update of the parameter with what was stored; its tile is in shared memory.
+  __device__ __forceinline__ void update(const WarpgroupArgs& p, const TilePlace& tile,
+                                         const float* parameter, float lr) const {
+    using ParameterBox = typename Panel::ParameterBox;
+    update::sgd<float> rule{lr};
+#pragma unroll
+    for (int i = 0; i < 32; i += 2) {
+      int row = row_of(i), column = column_of(i);
+      if (!tile.has_row(row, p.m) || !tile.has_column(column, p.n)) continue;
+      std::int64_t at = (tile.row0 + row) * p.c_ld + tile.column0 + column;
+      int in_tile = column / 32 * ParameterBox::kSize + ParameterBox::offset(column % 32, row);
+      auto pair = *reinterpret_cast<const Pack<float, 2>*>(parameter + in_tile);
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float gradient = sum_[i + e];
+        if (std::is_same_v<E, SplitFloat> && !isfinite(gradient)) {
+          gradient = static_cast<const float*>(p.c)[at + e];
+        }
+        rule.apply(pair.value[e], gradient);
+      }
+      *reinterpret_cast<Pack<float, 2>*>(p.update.parameter + at) = pair;
+    }
+  }
 
  private:
   /// Where sum i is in the block's tile.
@@ -347,27 +390,66 @@ template <class Panel> struct WarpgroupParts {
   }
 };
 
+/// What brings a block's tile of the parameter, where there is one, by the block's first thread.
+template <class Panel> struct WarpgroupParameter {
+  using Box = typename Panel::ParameterBox;
+  const WarpgroupArgs& p;
+  float* tile;
+  BoxBarrier& there;
+
+  __device__ __forceinline__ bool present() const {
+    return Panel::kTakesUpdate && p.update.parameter;
+  }
+  /// By that thread, before any other goes on.
+  __device__ __forceinline__ void open() const {
+    if (!present()) return;
+    prefetch_map(p.parameter_map);
+    there.init();
+  }
+  __device__ __forceinline__ void bring(const TilePlace& place) const {
+    if (!present() || threadIdx.x != 0) return;
+    there.expect(Panel::kParameterBytes);
+#pragma unroll
+    for (int i = 0; i < Panel::kColumns / Box::kInner; ++i) {
+      bring_box(tile + i * Box::kSize, p.parameter_map, place.column0 + i * Box::kInner, place.row0,
+                0, there);
+    }
+  }
+  /// The rate, which the work before has written.
+  __device__ __forceinline__ float lr() const {
+    if (!present()) return 0;
+    return static_cast<float>(p.update.replay_lr ? *p.update.replay_lr : p.update.lr);
+  }
+};
+
 #endif
 
 template <class E, int kRows, bool kAAlongK, bool kBAlongK>
 __global__ void __launch_bounds__(kRows * 2)
-    warpgroup_panel_kernel(const __grid_constant__ BoxArgs p) {
+    warpgroup_panel_kernel(const __grid_constant__ WarpgroupArgs p) {
 #if RENSA_HAS_WARPGROUPS
   using Panel = WarpgroupPanel<E, kRows, kAAlongK, kBAlongK>;
   extern __shared__ uint4 tile_memory[];
-  __shared__ BoxBarrier there[Panel::kMostParts];
+  __shared__ BoxBarrier there[Panel::kMostParts], parameter_there;
   char* all = reinterpret_cast<char*>(tile_memory);
   float* parts = reinterpret_cast<float*>(all + -shared_address(all) % kBoxAlignment);
-  float* places = parts + Panel::parts_there(p.k) * Panel::kPartSize;
+  WarpgroupParameter<Panel> parameter{p, parts + Panel::parameter_at(p.k), parameter_there};
+  int room = Panel::parameter_room(p.k, parameter.present());
+  float* places = parts + Panel::parts_there(p.k) * Panel::kPartSize + room;
   auto tile = place_of_block<Panel, kRows, Panel::kColumns>(p);
   WarpgroupParts<Panel> operands{p, parts, there, tile.row0, tile.column0};
-  if (threadIdx.x == 0) operands.open();
+  if (threadIdx.x == 0) {
+    parameter.open();
+    operands.open();
+  }
   __syncthreads();
   operands.bring_first(true);
   wait_for_previous();
   operands.bring_first(false);
   WarpgroupSums<Panel> sums;
   sums.load_gate(p, tile);
+  float lr = parameter.lr();
+  if (room > 0) parameter.bring(tile);
 
   int place = 0, parity = 0, count = Panel::parts(p.k);
   auto columns_of = [&](int part) {
@@ -386,6 +468,7 @@ __global__ void __launch_bounds__(kRows * 2)
     sums.template multiply<kTurn>(columns_of(part));
     int read = part - Panel::kReadAfter, next = read + Panel::kMostParts;
     if (read >= 0 && next < count) operands.bring_next(next, read % Panel::kMostParts);
+    if (read >= 0 && next == count + Panel::kParameterParts - 1) parameter.bring(tile);
     if (++place == Panel::kMostParts) place = 0, parity ^= 1;
   };
   take.template operator()<0>(0);
@@ -399,6 +482,9 @@ __global__ void __launch_bounds__(kRows * 2)
     sums.template add<1, 0>();
   }
   sums.store(p, tile);
+  if (!parameter.present()) return;
+  parameter_there.wait(0);
+  sums.update(p, tile, parameter.tile, lr);
 #endif
 }
 
@@ -407,9 +493,14 @@ template <class E, int kRows>
 void launch_warpgroup_panels(const TileArgs& args, const LaunchContext& context) {
   launch_by_layout(args, [&]<bool kAAlongK, bool kBAlongK>() {
     using Panel = WarpgroupPanel<E, kRows, kAAlongK, kBAlongK>;
-    auto boxes = box_args<E, typename Panel::A::Box, typename Panel::B::Box>(args);
+    bool updates = args.update.parameter != nullptr;
+    WarpgroupArgs boxes{box_args<E, typename Panel::A::Box, typename Panel::B::Box>(args), {}};
+    if (updates) {
+      BatchOfMatrices x{args.update.parameter, float32, args.n, args.m, 1, args.c_ld, 0};
+      boxes.parameter_map = tensor_map("matmul", x, Panel::ParameterBox::kInner, kRows);
+    }
     launch_tiles(warpgroup_panel_kernel<E, kRows, kAAlongK, kBAlongK>, boxes, kRows,
-                 Panel::kColumns, Panel::kWarps, Panel::bytes(args.k), context);
+                 Panel::kColumns, Panel::kWarps, Panel::bytes(args.k, updates), context);
   });
 }
 

@@ -87,9 +87,11 @@ Operands operands(const Product& p, const Precision& precision, bool a_transpose
 }
 
 Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, double alpha,
-          bool gate = false, bool a_settled = false, bool b_settled = false) {
+          bool gate = false, bool a_settled = false, bool b_settled = false,
+          const cuda::SgdUpdate& update = {}) {
   o.c.fill(7);
   cuda::MatmulRun run;
+  run.update = update;
   run.a_settled = a_settled, run.b_settled = b_settled;
   run.a = static_cast<const char*>(o.a.data());
   run.b = static_cast<const char*>(o.b.data());
@@ -101,6 +103,14 @@ Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, do
   run.context = cuda::make_context(cuda::current_stream_state(gpu()), 0);
   cuda::run_tiles(o.key, form, run);
   return o.c.copy();
+}
+
+/// The parameter that an update with the product leaves, where it was `before`.
+Array updated(Operands& o, cuda::TileForm form, const Array& before, double lr, Array& product) {
+  Array parameter = before.copy();
+  cuda::SgdUpdate update{reinterpret_cast<float*>(parameter.data()), lr, nullptr};
+  product = run(o, form, Activation::none, false, 1, false, false, false, update);
+  return parameter;
 }
 
 class MatmulTiles : public ::testing::TestWithParam<Precision> {};
@@ -117,7 +127,7 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
                                    {100, 71, 136, 3},  {20, 40, 3000},
                                    {9, 12, 136, 2},    {132, 72, 250, 2},
                                    {36, 40, 250}};
-  std::size_t forms = 0;
+  std::size_t forms = 0, updates = 0;
   for (const Product& p : products) {
     if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
     for (auto [a_transposed, b_transposed] :
@@ -150,10 +160,19 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
         EXPECT_TRUE(xp::array_equal(run(o, form, Activation::none, true, 0.5, true),
                                     xp::elementwise(ufunc::relu_grad, {with_bias, o.gate})))
             << what;
+        if (!cuda::takes_update(o.key, form)) continue;
+        ++updates;
+        constexpr double kRate = 0.375;
+        Array product, parameter = updated(o, form, o.gate, kRate, product);
+        EXPECT_TRUE(xp::array_equal(product, plain)) << what;
+        Array want = o.gate.to(cpu()).astype(float64) - plain.to(cpu()).astype(float64) * kRate;
+        EXPECT_LE(error(parameter, want), 1e-7 * (2 + std::sqrt(static_cast<double>(p.k)))) << what;
       }
     }
   }
   EXPECT_GT(forms, products.size());
+  bool has_large = precision.tf32 ? cuda::has_warpgroup_panels(gpu()) : cuda::has_boxes(gpu());
+  EXPECT_EQ(updates > 0, has_large && precision.dtype == Dtype::float32);
 }
 
 TEST(MatmulTiles, NoneForWhatTheyCannotDo) {

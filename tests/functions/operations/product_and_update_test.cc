@@ -62,33 +62,48 @@ struct Layer {
   }
 };
 
+/// Calls test(device, whether large tiles multiply so there) in each precision.
+template <class F> void in_each_precision(F&& test) {
+  for (Device device : testing::test_devices()) {
+    for (UseTf32 tf32 : {UseTf32(false), UseTf32(true), UseTf32::x3()}) {
+      if (tf32 && device.is_cpu()) continue;  // which has no other
+      SCOPED_TRACE(device.str() + (tf32.is_x3() ? " tf32x3" : tf32 ? " tf32" : " float32"));
+      UsingConfig<UseTf32> scope(&Config::tf32, tf32);
+      test(device,
+           tf32 ? testing::has_large_tensor_tiles(device) : testing::has_large_tiles(device));
+    }
+  }
+}
+
 TEST(ProductAndUpdate, HasTheBitsOfTheSteps) {
   struct Case {
     std::int64_t out, in, samples;
     bool large;  // is likely to go by large tiles
   };
-  for (Device device : testing::test_devices()) {
+  in_each_precision([](Device device, bool has_large) {
     for (Case c : {Case{1000, 784, 100, true},
                    {900, 564, 97, true},
+                   {1000, 784, 160, true},  // parts come to each place of a tile's once, and twice
+                   {1000, 784, 225, true},
                    {1000, 784, 1024, true},
                    {1024, 1000, 301, true},
                    {1000, 786, 100, false},
                    {10, 1000, 100, false},
                    {5, 7, 3, false}}) {
       for (std::int64_t skip : {0, 1, 4}) {
-        SCOPED_TRACE((device.str() + " " + Shape{c.out, c.in, c.samples, skip}.str()));
+        SCOPED_TRACE((Shape{c.out, c.in, c.samples, skip}.str()));
         Layer layer(c.out, c.in, c.samples, skip, device);
-        EXPECT_EQ(layer.op->product.takes_update(), c.large && testing::has_large_tiles(device));
+        EXPECT_EQ(layer.op->product.takes_update(), c.large && has_large);
         layer.check();
       }
     }
-  }
+  });
 }
 
 TEST(ProductAndUpdate, OfWhatIsNoNumber) {
-  for (Device device : testing::test_devices()) {
+  in_each_precision([](Device device, bool) {
     for (std::int64_t samples : {100, 300}) {
-      SCOPED_TRACE(device.str() + " " + std::to_string(samples));
+      SCOPED_TRACE(samples);
       Layer layer(1000, 784, samples, 0, device);
       constexpr float kInfinity = std::numeric_limits<float>::infinity();
       layer.x[{3, 5}].fill(std::numeric_limits<float>::quiet_NaN());
@@ -98,13 +113,13 @@ TEST(ProductAndUpdate, OfWhatIsNoNumber) {
       layer.x[{Slice(), 100}].fill(-0.0f);
       layer.check();
     }
-  }
+  });
 }
 
 // What a replay's slot holds counts, not what was recorded.
 TEST(ProductAndUpdate, TakesTheRateOfTheReplay) {
-  for (Device device : testing::test_devices()) {
-    if (!device.is_cuda()) continue;
+  in_each_precision([](Device device, bool) {
+    if (!device.is_cuda()) return;
     Array rate = xp::full({1}, 0.125, float64, device);
     for (std::int64_t samples : {100, 300}) {
       Layer layer(1000, 784, samples, 0, device);
@@ -115,7 +130,7 @@ TEST(ProductAndUpdate, TakesTheRateOfTheReplay) {
       Array want = before - layer.gw * 0.125f;
       EXPECT_LT(xp::abs(layer.w - want).max().item<float>(), 1e-3f);
     }
-  }
+  });
 }
 
 // Products whose ends or factor the update would have to see do not take it.
