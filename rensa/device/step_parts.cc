@@ -244,6 +244,78 @@ class Builder {
   int time_ = 0;
 };
 
+/// Which of a part's actions are early, as early_actions says.
+class EarlyActions {
+ public:
+  EarlyActions(const std::vector<StepAction>& actions, const std::vector<StepNode>& nodes,
+               const std::function<StepRoom(const StepNode&)>& room)
+      : actions_(actions),
+        nodes_(nodes),
+        ask_(room),
+        rooms_(actions.size()),
+        urgent_after_(actions.size()) {
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (!is_urgent(i)) continue;
+      for (std::size_t before : actions[i].after) urgent_after_[before].push_back(i);
+    }
+  }
+
+  bool is_early(std::size_t i) {
+    if (!is_run(i)) return true;
+    if (is_urgent(i)) return !takes_room_of_others(i);
+    std::optional<std::size_t> before = only_before(i);
+    return before && is_urgent(*before) && !room(i).is_alone() &&
+           std::ranges::none_of(urgent_after_[*before],
+                                [&](std::size_t other) { return room(other).is_large(); });
+  }
+
+ private:
+  bool is_run(std::size_t i) const { return actions_[i].kind == StepAction::Kind::run; }
+  bool is_urgent(std::size_t i) const { return is_run(i) && nodes_[actions_[i].node].urgent; }
+  std::optional<std::size_t> only_before(std::size_t i) const {
+    const std::vector<std::size_t>& after = actions_[i].after;
+    return after.size() == 1 && is_run(after[0]) ? std::optional(after[0]) : std::nullopt;
+  }
+  const StepRoom& room(std::size_t i) {
+    const StepNode& node = nodes_[actions_[i].node];
+    if (!rooms_[i]) rooms_[i] = node.captured_once ? StepRoom{} : ask_(node);
+    return *rooms_[i];
+  }
+  /// Of each action whether `i` has to wait for it.
+  std::vector<bool> all_before(std::size_t i) const {
+    std::vector<bool> before(actions_.size());
+    auto add = [&](std::size_t j) {
+      for (std::size_t k : actions_[j].after) before[k] = true;
+    };
+    add(i);
+    for (std::size_t j = i; j-- > 0;) {
+      if (before[j]) add(j);
+    }
+    return before;
+  }
+  /// Whether the urgent `i` would hold multiprocessors that another one could have.
+  bool takes_room_of_others(std::size_t i) {
+    constexpr double kFull = 0.75;
+    std::optional<std::size_t> before = only_before(i);
+    if (!before || !room(i).is_large() || !room(*before).is_large()) return false;
+    if (room(*before).all < kFull) return false;
+    std::vector<bool> done = all_before(*before);
+    for (std::size_t other = 0; other < actions_.size(); ++other) {
+      if (!is_run(other) || is_urgent(other) || done[other] || other == *before) continue;
+      bool has_waited = std::ranges::all_of(actions_[other].after,
+                                            [&](std::size_t earlier) { return done[earlier]; });
+      if (has_waited && room(other).is_large()) return true;
+    }
+    return false;
+  }
+
+  const std::vector<StepAction>& actions_;
+  const std::vector<StepNode>& nodes_;
+  const std::function<StepRoom(const StepNode&)>& ask_;
+  std::vector<std::optional<StepRoom>> rooms_;          // as far as they were asked
+  std::vector<std::vector<std::size_t>> urgent_after_;  // by action: urgent ones that follow it
+};
+
 }  // namespace
 
 std::vector<StepPart> step_parts(const std::vector<Device>& devices,
@@ -253,31 +325,10 @@ std::vector<StepPart> step_parts(const std::vector<Device>& devices,
 }
 
 std::vector<bool> early_actions(const StepPart& part, const std::vector<StepNode>& nodes,
-                                const std::function<double(const StepNode&)>& share) {
-  constexpr double kSmall = 0.5, kAlone = 0.75;
-  const std::vector<StepAction>& actions = part.actions;
-  auto is_run = [&](std::size_t i) { return actions[i].kind == StepAction::Kind::run; };
-  auto is_urgent = [&](std::size_t i) { return is_run(i) && nodes[actions[i].node].urgent; };
-  std::vector<std::optional<double>> shares(actions.size());
-  auto takes_more = [&](std::size_t i, double limit) {
-    const StepNode& node = nodes[actions[i].node];
-    if (!shares[i]) shares[i] = node.captured_once ? 1 : share(node);
-    return *shares[i] > limit;
-  };
-  std::vector<std::vector<std::size_t>> urgent_after(actions.size());
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    if (!is_urgent(i)) continue;
-    for (std::size_t before : actions[i].after) urgent_after[before].push_back(i);
-  }
-  auto is_early = [&](std::size_t i) {
-    if (!is_run(i) || is_urgent(i)) return true;
-    const std::vector<std::size_t>& after = actions[i].after;
-    if (after.size() != 1 || !is_urgent(after[0]) || takes_more(i, kSmall)) return false;
-    return std::ranges::none_of(urgent_after[after[0]],
-                                [&](std::size_t other) { return takes_more(other, kAlone); });
-  };
+                                const std::function<StepRoom(const StepNode&)>& room) {
+  EarlyActions rule(part.actions, nodes, room);
   std::vector<bool> early;
-  for (std::size_t i = 0; i < actions.size(); ++i) early.push_back(is_early(i));
+  for (std::size_t i = 0; i < part.actions.size(); ++i) early.push_back(rule.is_early(i));
   return early;
 }
 

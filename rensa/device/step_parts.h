@@ -50,15 +50,27 @@ std::vector<StepPart> step_parts(const std::vector<Device>& devices,
                                  const std::vector<StepNode>& nodes,
                                  const std::vector<StepPlace>& results);
 
+/// How much room the kernels of a node take.
+struct StepRoom {
+  double block = 1;  // of a multiprocessor: the largest block, of its registers or shared memory
+  double all = 1;    // of the GPU: all blocks; more than 1 where they take turns
+
+  /// Whether a multiprocessor has room for one block alone.
+  bool is_alone() const { return block > 0.5; }
+  /// Whether it then has little for blocks of others.
+  bool is_large() const { return block > 0.75; }
+};
+
 /// Which actions of a part may come to the processors before those that they follow are done. What
 /// comes early holds room while it waits, so of the nodes that are run these do:
-/// - urgent ones;
-/// - of the others those whose blocks take up to half of a multiprocessor, behind one urgent node
-///   alone that no urgent one follows with blocks of more than three quarters.
-/// `share` says how much of a multiprocessor a node's largest block takes; of nodes that are
-/// captured once it is not asked, and they count as large.
+/// - urgent ones; but no large one behind a large one that fills the GPU, where another large one
+///   has waited for the room that this leaves;
+/// - of the others those that are not alone on a multiprocessor, behind one urgent node alone that
+///   no large urgent one follows.
+/// `room` is asked for no node twice, and not for those that are captured once: they count as
+/// large.
 std::vector<bool> early_actions(const StepPart& part, const std::vector<StepNode>& nodes,
-                                const std::function<double(const StepNode&)>& share);
+                                const std::function<StepRoom(const StepNode&)>& room);
 
 /// The most marks of a part.
 int most_marks(const std::vector<StepPart>& parts);

@@ -277,48 +277,80 @@ TEST(StepParts, SumsWaitForTheirGradientsAlone) {
   }
 }
 
-TEST(EarlyActions, UrgentOnesAndSmallOnesBesideThem) {
-  Step step;
-  step.devices = {gpu(0)};
-  std::vector<double> shares;
-  auto add = [&](std::vector<int> dependencies, bool urgent, double share) {
-    step.add_one(std::move(dependencies), urgent);
-    shares.push_back(share);
-  };
-  add({}, true, 1.0);       // 0
-  add({0}, true, 0.75);     // 1
-  add({0}, false, 0.5);     // 2: beside 1
-  add({0}, false, 0.51);    // 3: too large
-  add({1, 2}, false, 0.1);  // 4: behind two
-  add({1}, true, 0.76);     // 5
-  add({1}, false, 0.1);     // 6: beside 5, which needs all of a multiprocessor
-  add({2}, false, 0.1);     // 7: behind one that is not urgent
-  add({5}, false, 0.1);     // 8: behind 5, with nothing urgent beside
-  add({}, false, 0.1);      // 9: at the front
-  add({0, 1}, true, 0.1);   // 10
-  add({8}, true, 0.1);      // 11
-  step.nodes[8].captured_once = true;
-  std::vector<StepPart> parts = step.parts();
-  std::vector<int> asked(shares.size(), 0);
-  auto share = [&](const StepNode& node) {
-    auto i = static_cast<std::size_t>(&node - step.nodes.data());
-    EXPECT_EQ(++asked[i], 1) << i;
-    return shares[i];
-  };
-  std::vector<bool> early = early_actions(parts[0], step.nodes, share);
-  ASSERT_EQ(parts[0].actions.size(), shares.size());
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < early.size(); ++i) {
-    if (early[i]) found.push_back(parts[0].actions[i].node);
+/// A step of one GPU whose nodes take room.
+struct StepWithRooms : Step {
+  std::vector<StepRoom> rooms;
+  std::vector<int> asked;  // by node, how often for its room
+
+  StepWithRooms() { devices = {gpu(0)}; }
+  void add(std::vector<int> dependencies, bool urgent, double block, double all = 1) {
+    add_one(std::move(dependencies), urgent);
+    rooms.push_back({block, all});
   }
-  std::ranges::sort(found);
-  EXPECT_EQ(found, (std::vector<std::size_t>{0, 1, 2, 5, 10, 11}));
-  EXPECT_EQ(asked[8], 0);
+  /// The nodes that are early.
+  std::vector<std::size_t> early() {
+    std::vector<StepPart> of_gpus = parts();
+    const std::vector<StepAction>& actions = of_gpus[0].actions;
+    asked.assign(rooms.size(), 0);
+    std::vector<bool> are = early_actions(of_gpus[0], nodes, [&](const StepNode& node) {
+      auto i = static_cast<std::size_t>(&node - nodes.data());
+      ++asked[i];
+      return rooms[i];
+    });
+    EXPECT_EQ(are.size(), rooms.size());
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < are.size(); ++i) {
+      if (are[i]) found.push_back(actions[i].node);
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+};
+
+TEST(EarlyActions, UrgentOnesAndSmallOnesBesideThem) {
+  StepWithRooms step;
+  step.add({}, true, 1.0);       // 0
+  step.add({0}, true, 0.75);     // 1
+  step.add({0}, false, 0.5);     // 2: beside 1
+  step.add({0}, false, 0.51);    // 3: too large
+  step.add({1, 2}, false, 0.1);  // 4: behind two
+  step.add({1}, true, 0.76);     // 5
+  step.add({1}, false, 0.1);     // 6: beside 5, which needs all of a multiprocessor
+  step.add({2}, false, 0.1);     // 7: behind one that is not urgent
+  step.add({5}, false, 0.1);     // 8: behind 5, with nothing urgent beside
+  step.add({}, false, 0.1);      // 9: at the front
+  step.add({0, 1}, true, 0.1);   // 10
+  step.add({8}, true, 0.1);      // 11
+  step.nodes[8].captured_once = true;
+  EXPECT_EQ(step.early(), (std::vector<std::size_t>{0, 1, 2, 5, 10, 11}));
+  EXPECT_EQ(step.asked[8], 0);
+  EXPECT_EQ(*std::ranges::max_element(step.asked), 1);
   step.nodes[8].captured_once = false;
-  asked.assign(asked.size(), 0);
-  early = early_actions(parts[0], step.nodes, share);
-  auto action = std::ranges::find(parts[0].actions, std::size_t{8}, &StepAction::node);
-  EXPECT_TRUE(early[static_cast<std::size_t>(action - parts[0].actions.begin())]);
+  EXPECT_EQ(step.early(), (std::vector<std::size_t>{0, 1, 2, 5, 8, 10, 11}));
+}
+
+TEST(EarlyActions, NotWhatWouldTakeTheRoomThatOthersWaitFor) {
+  auto early_last = [](const std::function<void(StepWithRooms&)>& change) {
+    StepWithRooms step;
+    step.add({}, true, 0.1);    // 0: a loss's gradient
+    step.add({0}, true, 0.8);   // 1: a gradient of a layer's input, which fills the GPU
+    step.add({0}, false, 0.8);  // 2: of its weights, which waits for room
+    step.add({1}, true, 0.8);   // 3: of the weights below
+    change(step);
+    std::vector<std::size_t> early = step.early();
+    EXPECT_LE(*std::ranges::max_element(step.asked), 1);
+    EXPECT_TRUE(std::ranges::find(early, 1U) != early.end());
+    return std::ranges::find(early, 3U) != early.end();
+  };
+  EXPECT_FALSE(early_last([](StepWithRooms&) {}));
+  EXPECT_FALSE(early_last([](StepWithRooms& step) { step.nodes[2].captured_once = true; }));
+  EXPECT_TRUE(early_last([](StepWithRooms& step) { step.rooms[1].all = 0.5; }));
+  EXPECT_TRUE(early_last([](StepWithRooms& step) { step.rooms[1].block = 0.6; }));
+  EXPECT_TRUE(early_last([](StepWithRooms& step) { step.rooms[2].block = 0.6; }));
+  EXPECT_TRUE(early_last([](StepWithRooms& step) { step.rooms[3].block = 0.6; }));
+  EXPECT_TRUE(early_last([](StepWithRooms& step) { step.nodes[2].urgent = true; }));
+  // It waits for the input's gradient as well.
+  EXPECT_TRUE(early_last([](StepWithRooms& step) { step.nodes[2].dependencies = {1}; }));
 }
 
 TEST(EarlyActions, BehindMarksNothingButWhatIsUrgent) {
@@ -328,8 +360,8 @@ TEST(EarlyActions, BehindMarksNothingButWhatIsUrgent) {
   step.add(1, {0});  // awaits node 0's mark
   step.nodes[1].urgent = false;
   std::vector<StepPart> parts = step.parts();
-  auto share = [](const StepNode&) { return 0.1; };
-  std::vector<bool> early = early_actions(parts[1], step.nodes, share);
+  auto room = [](const StepNode&) { return StepRoom{0.1, 1}; };
+  std::vector<bool> early = early_actions(parts[1], step.nodes, room);
   for (std::size_t i = 0; i < early.size(); ++i) {
     EXPECT_EQ(early[i], parts[1].actions[i].kind != StepAction::Kind::run);
   }

@@ -82,11 +82,18 @@ struct StepGraph::Impl {
     return params;
   }
 
+  /// Whether a node starts before others that wait for a processor. On one GPU these are kernels
+  /// which have a multiprocessor to themselves: smaller ones find room beside or behind them.
+  bool hurries(const StepNode& step, const GraphNodes& nodes) const {
+    if (several()) return step.operation->is_between_devices();
+    return room_of(nodes).is_alone();
+  }
+
   void capture_part(std::size_t p, const StepPart& part, const std::vector<StepNode>& steps) {
     PartGraph& graph = *parts[p];
     graph.add_copies_in();
-    std::vector<bool> early = early_actions(
-        part, steps, [&](const StepNode& step) { return graph.share_of_block(step); });
+    std::vector<bool> early =
+        early_actions(part, steps, [&](const StepNode& step) { return graph.room_of(step); });
     std::vector<GraphNodes> last;  // of each action
     auto after = [&](const std::vector<std::size_t>& actions) {
       GraphNodes nodes;
@@ -101,7 +108,7 @@ struct StepGraph::Impl {
       if (action.kind == StepAction::Kind::run) {
         const StepNode& step = steps[action.node];
         last.push_back(graph.add(step, std::move(before), early[i]));
-        if (step.operation->is_between_devices()) append(hurried, last.back());
+        if (hurries(step, last.back())) append(hurried, last.back());
       } else {
         bool tells = action.kind == StepAction::Kind::tell;
         last.push_back(graph.add(tells ? tell_kernel() : await_kernel(), crossing(p, action),

@@ -3,6 +3,7 @@
 #include "rensa/backend/cuda/step_part_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -56,17 +57,17 @@ void hurry(const GraphNodes& nodes) {
   }
 }
 
-/// How much of a multiprocessor of the current device a block of the node takes, if it is a kernel.
-double share_of_block(cudaGraphNode_t node) {
+/// The room that the node takes of the current device, if it is a kernel.
+StepRoom room_of(cudaGraphNode_t node) {
   cudaGraphNodeType type;
   check(cudaGraphNodeGetType(node, &type));
-  if (type != cudaGraphNodeTypeKernel) return 0;
+  if (type != cudaGraphNodeTypeKernel) return {0, 0};
   cudaKernelNodeParams params{};
   cudaFuncAttributes attributes{};
   if (cudaGraphKernelNodeGetParams(node, &params) != cudaSuccess ||
       cudaFuncGetAttributes(&attributes, params.func) != cudaSuccess) {
     cudaGetLastError();  // a library's kernel, or of another shared library of ours
-    return 1;
+    return {};
   }
   int device = 0;
   check(cudaGetDevice(&device));
@@ -75,10 +76,13 @@ double share_of_block(cudaGraphNode_t node) {
     check(cudaDeviceGetAttribute(&all, attribute, device));
     return taken / all;
   };
-  double threads = params.blockDim.x * params.blockDim.y * params.blockDim.z;
+  auto count = [](const dim3& dims) { return double{1} * dims.x * dims.y * dims.z; };
+  double registers = attributes.numRegs * count(params.blockDim);
   auto bytes = static_cast<double>(attributes.sharedSizeBytes + params.sharedMemBytes);
-  return std::max(of_all(attributes.numRegs * threads, cudaDevAttrMaxRegistersPerMultiprocessor),
-                  of_all(bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
+  double block = std::max(of_all(registers, cudaDevAttrMaxRegistersPerMultiprocessor),
+                          of_all(bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor));
+  double all = of_all(count(params.gridDim), cudaDevAttrMultiProcessorCount);
+  return {block, all / std::floor(1 / block)};
 }
 
 std::vector<CopyGroup> groups_of(const std::vector<StepPlace>& all, Device device) {
@@ -176,6 +180,15 @@ template <class Params> void GivenNode<Params>::give(cudaGraphExec_t exec, const
   is_given = true;
 }
 
+StepRoom room_of(const GraphNodes& nodes) {
+  StepRoom most{0, 0};
+  for (cudaGraphNode_t node : nodes) {
+    StepRoom room = room_of(node);
+    most = {std::max(most.block, room.block), std::max(most.all, room.all)};
+  }
+  return most;
+}
+
 // --- PartGraph ---
 
 PartGraph::PartGraph(Device device, const std::vector<StepPlace>& inputs,
@@ -261,7 +274,7 @@ GraphNodes PartGraph::add(const StepNode& step, GraphNodes before, bool early) {
   return capturing_->frontier();
 }
 
-double PartGraph::share_of_block(const StepNode& step) {
+StepRoom PartGraph::room_of(const StepNode& step) {
   CaptureStream apart(device_);
   LaunchContext context = context_of(step, apart);
   apart.begin();
@@ -272,9 +285,7 @@ double PartGraph::share_of_block(const StepNode& step) {
   check(cudaGraphGetNodes(graph.get(), nullptr, &count));
   GraphNodes nodes(count);
   check(cudaGraphGetNodes(graph.get(), nodes.data(), &count));
-  double most = 0;
-  for (cudaGraphNode_t node : nodes) most = std::max(most, cuda::share_of_block(node));
-  return most;
+  return cuda::room_of(nodes);
 }
 
 GraphNodes PartGraph::add(const void* crossing_kernel, CrossingParams params, GraphNodes before) {

@@ -11,6 +11,7 @@
 #include "rensa/backend/cuda/capture_kernels.h"
 #include "rensa/device/operation.h"
 #include "rensa/device/step_graph.h"
+#include "rensa/device/step_parts.h"
 
 namespace rensa::cuda {
 
@@ -64,6 +65,10 @@ struct CopyGroup {
   CaptureLaunch launch() const;
 };
 
+/// The most room that a kernel among the nodes takes; a whole multiprocessor, and the whole GPU,
+/// where this library's runtime does not know it.
+StepRoom room_of(const GraphNodes& nodes);
+
 class PartGraph {
  public:
   /// Begins the capture. `inputs` and `results` are those of all GPUs.
@@ -84,10 +89,8 @@ class PartGraph {
   /// An operation after `before`; gives the nodes that what follows it has to follow. `early`: it
   /// may come to the processors while the one node before it still runs.
   GraphNodes add(const StepNode& step, GraphNodes before, bool early);
-  /// How much of a multiprocessor, of its registers or its shared memory, the operation's largest
-  /// block takes; 1 where a kernel is in it that this library's runtime does not know. Captures the
-  /// operation apart.
-  double share_of_block(const StepNode& step);
+  /// The room that the operation takes. Captures it apart.
+  StepRoom room_of(const StepNode& step);
   /// A kernel that tells other parts of a mark, or awaits theirs.
   GraphNodes add(const void* crossing_kernel, CrossingParams params, GraphNodes before);
   /// The results leave as soon as those of one kernel are there, beside what still runs: behind
