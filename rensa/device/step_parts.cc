@@ -253,10 +253,9 @@ class EarlyActions {
         nodes_(nodes),
         ask_(room),
         rooms_(actions.size()),
-        urgent_after_(actions.size()) {
+        after_(actions.size()) {
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (!is_urgent(i)) continue;
-      for (std::size_t before : actions[i].after) urgent_after_[before].push_back(i);
+      for (std::size_t before : actions[i].after) after_[before].push_back(i);
     }
   }
 
@@ -265,8 +264,9 @@ class EarlyActions {
     if (is_urgent(i)) return !takes_room_of_others(i);
     std::optional<std::size_t> before = only_before(i);
     return before && is_urgent(*before) && !room(i).is_alone() &&
-           std::ranges::none_of(urgent_after_[*before],
-                                [&](std::size_t other) { return room(other).is_large(); });
+           std::ranges::none_of(after_[*before], [&](std::size_t other) {
+             return is_urgent(other) && room(other).is_large();
+           });
   }
 
  private:
@@ -281,39 +281,25 @@ class EarlyActions {
     if (!rooms_[i]) rooms_[i] = node.captured_once ? StepRoom{} : ask_(node);
     return *rooms_[i];
   }
-  /// Of each action whether `i` has to wait for it.
-  std::vector<bool> all_before(std::size_t i) const {
-    std::vector<bool> before(actions_.size());
-    auto add = [&](std::size_t j) {
-      for (std::size_t k : actions_[j].after) before[k] = true;
-    };
-    add(i);
-    for (std::size_t j = i; j-- > 0;) {
-      if (before[j]) add(j);
-    }
-    return before;
-  }
-  /// Whether the urgent `i` would hold multiprocessors that another one could have.
+  /// Whether the urgent `i` would hold multiprocessors that another one waits for.
   bool takes_room_of_others(std::size_t i) {
     constexpr double kFull = 0.75;
     std::optional<std::size_t> before = only_before(i);
-    if (!before || !room(i).is_large() || !room(*before).is_large()) return false;
-    if (room(*before).all < kFull) return false;
-    std::vector<bool> done = all_before(*before);
-    for (std::size_t other = 0; other < actions_.size(); ++other) {
-      if (!is_run(other) || is_urgent(other) || done[other] || other == *before) continue;
-      bool has_waited = std::ranges::all_of(actions_[other].after,
-                                            [&](std::size_t earlier) { return done[earlier]; });
-      if (has_waited && room(other).is_large()) return true;
-    }
-    return false;
+    if (!before) return false;
+    const std::vector<std::size_t>& start = actions_[*before].after;
+    if (start.empty()) return false;
+    return std::ranges::any_of(after_[start[0]], [&](std::size_t other) {
+      return is_run(other) && !is_urgent(other) && other != *before &&
+             actions_[other].after == start && room(i).is_large() && room(*before).is_large() &&
+             room(*before).all >= kFull && room(other).is_large();
+    });
   }
 
   const std::vector<StepAction>& actions_;
   const std::vector<StepNode>& nodes_;
   const std::function<StepRoom(const StepNode&)>& ask_;
-  std::vector<std::optional<StepRoom>> rooms_;          // as far as they were asked
-  std::vector<std::vector<std::size_t>> urgent_after_;  // by action: urgent ones that follow it
+  std::vector<std::optional<StepRoom>> rooms_;   // as far as they were asked
+  std::vector<std::vector<std::size_t>> after_;  // by action: those that follow it directly
 };
 
 }  // namespace

@@ -63,12 +63,12 @@ struct StepRoom {
 
 /// Which actions of a part may come to the processors before those that they follow are done. What
 /// comes early holds room while it waits, so of the nodes that are run these do:
-/// - urgent ones; but no large one behind a large one that fills the GPU, where another large one
-///   has waited for the room that this leaves;
+/// - urgent ones; but no large one behind a large one that fills the GPU, if another large one that
+///   is not urgent follows the same as that one: it waits already for the room that this leaves;
 /// - of the others those that are not alone on a multiprocessor, behind one urgent node alone that
 ///   no large urgent one follows.
 /// `room` is asked for no node twice, and not for those that are captured once: they count as
-/// large.
+/// large, and as many blocks as fill the GPU.
 std::vector<bool> early_actions(const StepPart& part, const std::vector<StepNode>& nodes,
                                 const std::function<StepRoom(const StepNode&)>& room);
 

@@ -349,8 +349,9 @@ TEST(EarlyActions, NotWhatWouldTakeTheRoomThatOthersWaitFor) {
   EXPECT_TRUE(early_last([](StepWithRooms& step) { step.rooms[2].block = 0.6; }));
   EXPECT_TRUE(early_last([](StepWithRooms& step) { step.rooms[3].block = 0.6; }));
   EXPECT_TRUE(early_last([](StepWithRooms& step) { step.nodes[2].urgent = true; }));
-  // It waits for the input's gradient as well.
+  // It follows the input's gradient as well, or nothing, so that it may have been done long before.
   EXPECT_TRUE(early_last([](StepWithRooms& step) { step.nodes[2].dependencies = {1}; }));
+  EXPECT_TRUE(early_last([](StepWithRooms& step) { step.nodes[2].dependencies = {}; }));
 }
 
 TEST(EarlyActions, BehindMarksNothingButWhatIsUrgent) {

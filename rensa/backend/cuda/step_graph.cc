@@ -82,8 +82,9 @@ struct StepGraph::Impl {
     return params;
   }
 
-  /// Whether a node starts before others that wait for a processor. On one GPU these are kernels
-  /// which have a multiprocessor to themselves: smaller ones find room beside or behind them.
+  /// Whether an operation's last `nodes` start before others that wait for a processor. On one GPU
+  /// these are kernels which have a multiprocessor to themselves: smaller ones find room beside or
+  /// behind them. Kernels of libraries count as such.
   bool hurries(const StepNode& step, const GraphNodes& nodes) const {
     if (several()) return step.operation->is_between_devices();
     return room_of(nodes).is_alone();

@@ -181,12 +181,12 @@ template <class Params> void GivenNode<Params>::give(cudaGraphExec_t exec, const
 }
 
 StepRoom room_of(const GraphNodes& nodes) {
-  StepRoom most{0, 0};
+  StepRoom largest{0, 0};
   for (cudaGraphNode_t node : nodes) {
     StepRoom room = room_of(node);
-    most = {std::max(most.block, room.block), std::max(most.all, room.all)};
+    if (room.block > largest.block) largest = room;
   }
-  return most;
+  return largest;
 }
 
 // --- PartGraph ---

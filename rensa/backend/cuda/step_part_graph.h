@@ -65,8 +65,8 @@ struct CopyGroup {
   CaptureLaunch launch() const;
 };
 
-/// The most room that a kernel among the nodes takes; a whole multiprocessor, and the whole GPU,
-/// where this library's runtime does not know it.
+/// The room of that kernel among the nodes whose blocks are largest; a whole multiprocessor, and
+/// the whole GPU, where this library's runtime does not know it.
 StepRoom room_of(const GraphNodes& nodes);
 
 class PartGraph {

@@ -49,8 +49,8 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device);
 /// The one of them that is likely faster than cuBLASLt, as far as the shape tells.
 std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device);
 
-/// Whether the form's kernel does a SgdUpdate: those of large tiles do, where a does not lie along
-/// k, as for gradients of weights, and c has multiples of four columns.
+/// Whether the form's kernel does a SgdUpdate: those of large tiles with boxes do, where a does not
+/// lie along k, as for gradients of weights, and c has multiples of four columns.
 bool takes_update(const PlanKey& key, TileForm form);
 /// Queues the product in a form of tile_forms.
 void run_tiles(const PlanKey& key, TileForm form, const MatmulRun& run);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -126,8 +127,10 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
                                    {200, 72, 100},     {40, 72, 520, 3, 8},
                                    {100, 71, 136, 3},  {20, 40, 3000},
                                    {9, 12, 136, 2},    {132, 72, 250, 2},
-                                   {36, 40, 250}};
-  std::size_t forms = 0, updates = 0;
+                                   {36, 40, 250},      {68, 40, 40},
+                                   {36, 40, 330}};
+  std::size_t forms = 0;
+  std::set<int> rows_updated;  // of tiles on tensor cores
   for (const Product& p : products) {
     if (testing::quick() && p.m * p.n * p.k > 1000000) continue;
     for (auto [a_transposed, b_transposed] :
@@ -161,7 +164,7 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
                                     xp::elementwise(ufunc::relu_grad, {with_bias, o.gate})))
             << what;
         if (!cuda::takes_update(o.key, form)) continue;
-        ++updates;
+        if (form.tensor_cores) rows_updated.insert(form.rows);
         constexpr double kRate = 0.375;
         Array product, parameter = updated(o, form, o.gate, kRate, product);
         EXPECT_TRUE(xp::array_equal(product, plain)) << what;
@@ -171,8 +174,31 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
     }
   }
   EXPECT_GT(forms, products.size());
-  bool has_large = precision.tf32 ? cuda::has_warpgroup_panels(gpu()) : cuda::has_boxes(gpu());
-  EXPECT_EQ(updates > 0, has_large && precision.dtype == Dtype::float32);
+  std::set<int> with_update;
+  if (precision.tf32 || precision.tf32.is_x3()) with_update.insert(128);
+  if (precision.tf32.is_x3()) with_update.insert(64);
+  if (!cuda::has_warpgroup_panels(gpu())) with_update.clear();
+  EXPECT_EQ(rows_updated, with_update);
+}
+
+// An update sees what is stored, also where tensor cores gave no number.
+TEST(MatmulTiles, UpdatesWithWhatIsNoNumber) {
+  RENSA_NEEDS_GPUS(1);
+  for (const Precision& precision : kPrecisions) {
+    Operands o = operands({68, 40, 72}, precision, true, false);
+    if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    o.a[{0, 3, 5}].fill(kInfinity);
+    o.b[{0, 9, 11}].fill(std::numeric_limits<double>::quiet_NaN());
+    for (cuda::TileForm form : cuda::tile_forms(o.key, gpu())) {
+      if (!cuda::takes_update(o.key, form)) continue;
+      Array product, parameter = updated(o, form, o.gate, 0.5, product);
+      EXPECT_FALSE(xp::all(xp::isfinite(product)).item<bool>());
+      Array want = o.gate - product * 0.5f;
+      EXPECT_TRUE(xp::allclose(parameter, want, 1e-6, 1e-6, true))
+          << precision.name << " " << int{form.rows};
+    }
+  }
 }
 
 TEST(MatmulTiles, NoneForWhatTheyCannotDo) {
