@@ -64,7 +64,8 @@ class CaptureCache {
   /// a hook of functions or links (FunctionHookScope, LinkHookScope) run eagerly, so that the hook
   /// sees them; they count as fallbacks. An array that the
   /// step leaves to others by other ways than its results and reports holds the latest call's
-  /// values.
+  /// values. On a GPU a replay has the priority of the stream that was current when the step was
+  /// recorded.
   Variables call(const Step& step, const Variables& inputs);
   /// What calls came to so far.
   const CaptureStats& stats() const;

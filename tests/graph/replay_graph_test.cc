@@ -191,6 +191,32 @@ TEST(InputsOfReplaysInPlace, MayBeReadOnAnyStream) {
   EXPECT_GE(cache.stats().replays, 30) << cache.stats().last_fallback;
 }
 
+// The priority is in the graph's nodes, and large products have a higher one.
+TEST(ReplayGraph, RecordedOnAStreamOfAnyPriority) {
+  RENSA_NEEDS_GPUS(1);
+  no_backprop_mode inference;
+  Device device = gpu(0);
+  cuda::PriorityRange range = cuda::Stream::priority_range(device);
+  Array x = xp::random::normal(0, 1, {256, 512}, float32, device);
+  Array w = xp::random::normal(0, 1, {512, 512}, float32, device);
+  auto step = [&](const Variables& in) {
+    return Variables{F::relu(F::matmul(in[0], constant(w))) + F::sum(in[0])};
+  };
+  Array want = step({constant(x)})[0].array();
+  for (int priority = range.first; priority <= range.last; ++priority) {
+    CaptureCache cache;
+    cuda::Stream stream(device, cuda::non_blocking, priority);
+    {
+      cuda::StreamScope scope(stream);
+      for (int round = 0; round < 5; ++round) {
+        EXPECT_TRUE(xp::array_equal(cache.call(step, {constant(x)})[0].array(), want)) << priority;
+      }
+    }
+    EXPECT_TRUE(xp::array_equal(cache.call(step, {constant(x)})[0].array(), want)) << priority;
+    EXPECT_GE(cache.stats().replays, 3) << cache.stats().last_fallback;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, InputsOfReplays, ::testing::ValuesIn(testing::test_devices()),
                          [](const auto& info) { return info.param.is_cuda() ? "cuda" : "cpu"; });
 

@@ -43,18 +43,31 @@ void sort_unique(GraphNodes& nodes) {
 constexpr CaptureLaunch kMoreScalarsLaunch{1, kBlock}, kCrossingLaunch{1, 32};
 static_assert(kMaxGpus <= static_cast<int>(kCrossingLaunch.block));
 
-/// Has kernels among the nodes start before others that wait for a processor.
-void hurry(const GraphNodes& nodes) {
+GraphNodes nodes_of(cudaGraph_t graph) {
+  std::size_t count = 0;
+  check(cudaGraphGetNodes(graph, nullptr, &count));
+  GraphNodes nodes(count);
+  check(cudaGraphGetNodes(graph, nodes.data(), &count));
+  return nodes;
+}
+
+/// Gives kernels of the graph the priority `usual`, a stream's, and those among `hurried` the next
+/// higher one: they start before others that wait for a processor.
+void set_priorities(cudaGraph_t graph, const GraphNodes& hurried, int usual) {
+  auto set = [](const GraphNodes& nodes, int priority) {
+    for (cudaGraphNode_t node : nodes) {
+      cudaGraphNodeType type;
+      check(cudaGraphNodeGetType(node, &type));
+      if (type != cudaGraphNodeTypeKernel) continue;
+      cudaLaunchAttributeValue value{};
+      value.priority = priority;
+      check(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributePriority, &value));
+    }
+  };
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-  for (cudaGraphNode_t node : nodes) {
-    cudaGraphNodeType type;
-    check(cudaGraphNodeGetType(node, &type));
-    if (type != cudaGraphNodeTypeKernel) continue;
-    cudaLaunchAttributeValue value{};
-    value.priority = greatest;
-    check(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributePriority, &value));
-  }
+  if (usual != 0) set(nodes_of(graph), usual);  // as they are captured it is 0
+  set(hurried, std::max(usual - 1, greatest));
 }
 
 /// The room that the node takes of the current device, if it is a kernel.
@@ -281,11 +294,7 @@ StepRoom PartGraph::room_of(const StepNode& step) {
   step.operation->run_cuda(context);
   auto destroy = [](cudaGraph_t graph) { cudaGraphDestroy(graph); };
   std::unique_ptr<CUgraph_st, decltype(destroy)> graph(apart.end(), destroy);
-  std::size_t count = 0;
-  check(cudaGraphGetNodes(graph.get(), nullptr, &count));
-  GraphNodes nodes(count);
-  check(cudaGraphGetNodes(graph.get(), nodes.data(), &count));
-  return cuda::room_of(nodes);
+  return cuda::room_of(nodes_of(graph.get()));
 }
 
 GraphNodes PartGraph::add(const void* crossing_kernel, CrossingParams params, GraphNodes before) {
@@ -314,9 +323,8 @@ void PartGraph::finish(GraphNodes last, const GraphNodes& hurried) {
   capturing_->depend_on(std::move(last));
   graph_ = capturing_->end();
   capturing_.reset();
-  hurry(hurried);
-  check(cudaGraphInstantiate(&exec_, graph_,
-                             hurried.empty() ? 0 : cudaGraphInstantiateFlagUseNodePriority));
+  set_priorities(graph_, hurried, runtime::stream_priority(last_stream_));
+  check(cudaGraphInstantiate(&exec_, graph_, cudaGraphInstantiateFlagUseNodePriority));
   check(cudaGraphUpload(exec_, last_stream_));
 }
 

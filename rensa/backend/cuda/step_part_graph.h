@@ -97,7 +97,8 @@ class PartGraph {
   /// `before`, by this GPU's results in their order. Gives the last nodes.
   GraphNodes add_copies_out(const std::vector<GraphNodes>& before);
   /// Ends the capture. `last` are the nodes that none follows, and perhaps more; kernels among
-  /// `hurried` start before others that wait for a processor.
+  /// `hurried` start before others of it that wait for a processor. The graph has the priority of
+  /// the stream that was current when the capture began, wherever it is launched.
   void finish(GraphNodes last, const GraphNodes& hurried);
 
   /// Before the next run, which will be on `stream`: the numbers of the host, `num_slots` of them,
