@@ -121,7 +121,7 @@ NB_MODULE(_engine, m) {
   using namespace rensa::python;
   m.doc() = "Rensa's engine.";
   // At the end of a program Python leaves what module-level functions refer to;
-  // python/tests/test_networks.py looks for leaks.
+  // python/tests/test_lifetimes.py looks for leaks.
   nb::set_leak_warnings(false);
   nb::class_<Box>(m, "_Box", nb::dynamic_attr(), nb::is_weak_referenceable());
   m.attr("_objects") = nb::module_::import_("weakref").attr("WeakValueDictionary")();

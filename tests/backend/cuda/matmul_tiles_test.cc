@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -18,74 +17,19 @@
 #include "rensa/array.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/matmul/cuda_tiles.h"
+#include "tests/backend/cuda/matmul_tiles.h"
 #include "tests/testing.h"
 
 namespace rensa {
 namespace {
 
 using operations::Activation;
-
-struct Product {
-  std::int64_t m, n, k, batch = 1;
-  std::int64_t pad = 0;  // elements after each line, and before the first
-};
-
-struct Precision {
-  const char* name;
-  Dtype dtype;
-  UseTf32 tf32;
-  double unit;  // of a product of numbers in [-1, 1)
-};
-constexpr Precision kPrecisions[] = {{"float32", Dtype::float32, false, 1e-6},
-                                     {"tf32", Dtype::float32, true, 1e-3},
-                                     {"float16", Dtype::float16, false, 1e-3},
-                                     {"bfloat16", Dtype::bfloat16, false, 8e-3},
-                                     {"tf32x3", Dtype::float32, UseTf32::x3(), 1e-6}};
-
-/// `batch` matrices of random numbers that are stored as (lines, width), rows after each other.
-Array stored(std::int64_t batch, std::int64_t lines, std::int64_t width, std::int64_t pad,
-             Dtype dtype) {
-  Array all = xp::random::uniform(-1, 1, {batch, lines, width + pad}, float32, gpu());
-  return all.astype(dtype)[{Slice(), Slice(), Slice(pad, pad + width)}];
-}
-
-struct Operands {
-  Array a, b, bias, gate, c;
-  cuda::PlanKey key;
-};
-
-Operands operands(const Product& p, const Precision& precision, bool a_transposed,
-                  bool b_transposed) {
-  Dtype dtype = precision.dtype;
-  Array a = a_transposed ? stored(p.batch, p.k, p.m, p.pad, dtype)
-                         : stored(p.batch, p.m, p.k, p.pad, dtype);
-  Array b = b_transposed ? stored(p.batch, p.n, p.k, p.pad, dtype)
-                         : stored(p.batch, p.k, p.n, p.pad, dtype);
-  Operands o{a_transposed ? a.swapaxes(1, 2) : a,
-             b_transposed ? b.swapaxes(1, 2) : b,
-             xp::random::uniform(-1, 1, {p.n}, float32, gpu()).astype(dtype),
-             xp::random::uniform(-1, 1, {p.batch, p.m, p.n}, float32, gpu()).astype(dtype),
-             xp::empty({p.batch, p.m, p.n}, dtype, gpu()),
-             {}};
-  cuda::PlanKey& key = o.key;
-  std::int64_t size = itemsize(dtype);
-  key.m = p.m, key.n = p.n, key.k = p.k, key.batch = p.batch;
-  key.a_ld = a.strides()[1] / size, key.b_ld = b.strides()[1] / size, key.c_ld = p.n;
-  key.a_stride = a.strides()[0] / size, key.b_stride = b.strides()[0] / size;
-  key.c_stride = p.m * p.n;
-  key.dtype = dtype, key.tf32 = precision.tf32;
-  key.a_transposed = a_transposed, key.b_transposed = b_transposed;
-  key.bias = cuda::PlanKey::Bias::epilogue;
-  auto is_aligned = [](const Array& x) {
-    return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
-  };
-  unsigned aligned = 0;
-  if (is_aligned(a)) aligned |= cuda::PlanKey::aligned_a;
-  if (is_aligned(b)) aligned |= cuda::PlanKey::aligned_b;
-  if (is_aligned(o.c)) aligned |= cuda::PlanKey::aligned_c;
-  key.aligned = static_cast<std::uint8_t>(aligned);
-  return o;
-}
+using testing::any_boxes;
+using testing::kPrecisions;
+using testing::Operands;
+using testing::operands;
+using testing::Precision;
+using testing::Product;
 
 Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, double alpha,
           bool gate = false, bool a_settled = false, bool b_settled = false,
@@ -201,136 +145,6 @@ TEST(MatmulTiles, UpdatesWithWhatIsNoNumber) {
   }
 }
 
-TEST(MatmulTiles, NoneForWhatTheyCannotDo) {
-  RENSA_NEEDS_GPUS(1);
-  const Precision& precision = kPrecisions[0];
-  cuda::PlanKey key = operands({16, 16, 16}, precision, false, false).key;
-  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
-  EXPECT_FALSE(cuda::tile_forms(key, gpu()).empty());
-  EXPECT_TRUE(cuda::likely_tile_form(key, gpu()));
-  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
-           [](cuda::PlanKey& k) { k.a_transposed = k.b_transposed = true; },
-           [](cuda::PlanKey& k) { k.dtype = Dtype::float64; },
-           [](cuda::PlanKey& k) { k.bias = cuda::PlanKey::Bias::separate; },
-           [](cuda::PlanKey& k) { k.batch = 65536; }, [](cuda::PlanKey& k) { k.m = 1 << 20; },
-           [](cuda::PlanKey& k) { k.m = k.n = k.k = 1024; }}) {
-    cuda::PlanKey other = key;
-    change(other);
-    EXPECT_TRUE(cuda::tile_forms(other, gpu()).empty());
-    EXPECT_FALSE(cuda::likely_tile_form(other, gpu()));
-  }
-  // A large product has forms that are worth a try, but none is likely.
-  key.m = key.n = 512, key.a_ld = key.k = 1024;
-  EXPECT_FALSE(cuda::tile_forms(key, gpu()).empty());
-  EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
-}
-
-// They take relu's gradient with them, which another kernel has behind it.
-TEST(MatmulTiles, LikelyForLongerSumsBeforeAGate) {
-  RENSA_NEEDS_GPUS(1);
-  cuda::PlanKey key = operands({100, 1000, 1000}, kPrecisions[1], true, false).key;
-  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
-  EXPECT_FALSE(cuda::likely_tile_form(key, gpu()));
-  key.gate_follows = true;
-  ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
-  EXPECT_EQ(cuda::likely_tile_form(key, gpu())->rows, 32);
-}
-
-/// Whether it has forms with boxes, but for that by fused multiply-adds in large tiles.
-bool any_boxes(const cuda::PlanKey& key) {
-  std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
-  return std::any_of(forms.begin(), forms.end(),
-                     [](cuda::TileForm form) { return form.boxes && form != cuda::kFmaPanel; });
-}
-
-bool has_form(const cuda::PlanKey& key, cuda::TileForm form) {
-  std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
-  return std::find(forms.begin(), forms.end(), form) != forms.end();
-}
-
-TEST(MatmulTiles, BoxesForOperandsThatHaveThem) {
-  RENSA_NEEDS_GPUS(1);
-  cuda::PlanKey key = operands({64, 1000, 512}, kPrecisions[0], false, false).key;
-  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
-  EXPECT_TRUE(any_boxes(key));
-  ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
-  EXPECT_TRUE(cuda::likely_tile_form(key, gpu())->boxes);
-  cuda::PlanKey longer = operands({100, 1000, 1024}, kPrecisions[1], false, true).key;
-  ASSERT_TRUE(cuda::likely_tile_form(longer, gpu()));
-  EXPECT_TRUE(cuda::likely_tile_form(longer, gpu())->boxes);
-  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
-           [](cuda::PlanKey& k) {
-             k.aligned &= static_cast<std::uint8_t>(~cuda::PlanKey::aligned_a);
-           },
-           [](cuda::PlanKey& k) { k.a_transposed = true; }, [](cuda::PlanKey& k) { k.b_ld = 1002; },
-           [](cuda::PlanKey& k) { k.a_ld = 0; }, [](cuda::PlanKey& k) { k.k = 32; }}) {
-    cuda::PlanKey other = key;
-    change(other);
-    EXPECT_FALSE(any_boxes(other));
-  }
-}
-
-// The gradient of a layer's weights, whose terms are the samples.
-TEST(MatmulTiles, LargeTilesForShortSumsOverTheOuterAxis) {
-  RENSA_NEEDS_GPUS(1);
-  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
-  for (const Precision& precision : kPrecisions) {
-    cuda::PlanKey key = operands({1000, 1000, 100}, precision, true, false).key;
-    EXPECT_EQ(has_form(key, cuda::kBoxPanel), precision.dtype == Dtype::float32) << precision.name;
-    EXPECT_EQ(cuda::likely_tile_form(key, gpu()) == cuda::kBoxPanel,
-              precision.dtype == Dtype::float32 && precision.tf32 == UseTf32())
-        << precision.name;
-  }
-  cuda::PlanKey key = operands({1000, 1000, 100}, kPrecisions[0], true, false).key;
-  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
-           [](cuda::PlanKey& k) { k.k = 257; }, [](cuda::PlanKey& k) { k.a_ld = 1002; },
-           [](cuda::PlanKey& k) { k.b_ld = 0; }, [](cuda::PlanKey& k) { k.c_ld = 1002; },
-           [](cuda::PlanKey& k) { k.n = 32; }}) {
-    cuda::PlanKey other = key;
-    change(other);
-    EXPECT_FALSE(has_form(other, cuda::kBoxPanel));
-  }
-}
-
-// By fused multiply-adds, where nearly all multiprocessors have one of them.
-TEST(MatmulTiles, LargeTilesOfFloats) {
-  RENSA_NEEDS_GPUS(1);
-  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
-  auto likely = [&](Product p, bool a_transposed, bool b_transposed, bool gate_follows) {
-    cuda::PlanKey key = operands(p, kPrecisions[0], a_transposed, b_transposed).key;
-    key.gate_follows = gate_follows;
-    EXPECT_TRUE(has_form(key, cuda::kFmaPanel));
-    return cuda::likely_tile_form(key, gpu()) == cuda::kFmaPanel;
-  };
-  EXPECT_TRUE(likely({1024, 1000, 784}, false, true, false));
-  EXPECT_TRUE(likely({1024, 1000, 1000}, false, false, true));
-  EXPECT_TRUE(likely({1000, 784, 1024}, true, false, false));
-  EXPECT_FALSE(likely({832, 1000, 1024}, false, true, false));   // a seventh idle
-  EXPECT_FALSE(likely({768, 1000, 1024}, true, false, false));   // a quarter
-  EXPECT_FALSE(likely({2000, 2000, 1024}, true, false, false));  // many
-  EXPECT_FALSE(likely({1000, 1000, 64}, true, false, false));    // all of k at once
-  EXPECT_FALSE(likely({1000, 1000, 2048}, true, false, false));  // sums that pay to be split
-  EXPECT_FALSE(likely({64, 64, 128, 128}, false, true, false));  // half empty
-  for (const Precision& precision : kPrecisions) {
-    cuda::PlanKey key = operands({1024, 1000, 1000}, precision, false, true).key;
-    EXPECT_EQ(has_form(key, cuda::kFmaPanel), precision.dtype == Dtype::float32 && !precision.tf32)
-        << precision.name;
-  }
-  cuda::PlanKey key = operands({1024, 1000, 1000}, kPrecisions[0], false, true).key;
-  for (auto change : std::vector<void (*)(cuda::PlanKey&)>{
-           [](cuda::PlanKey& k) { k.a_ld = 1002; }, [](cuda::PlanKey& k) { k.b_ld = 0; },
-           [](cuda::PlanKey& k) { k.k = 999; }, [](cuda::PlanKey& k) { k.n = 32; },
-           [](cuda::PlanKey& k) {
-             k.aligned &= static_cast<std::uint8_t>(~cuda::PlanKey::aligned_b);
-           }}) {
-    cuda::PlanKey other = key;
-    change(other);
-    EXPECT_FALSE(has_form(other, cuda::kFmaPanel));
-  }
-  key.c_ld = 1002, key.aligned = cuda::PlanKey::aligned_a | cuda::PlanKey::aligned_b;
-  EXPECT_TRUE(has_form(key, cuda::kFmaPanel));  // c may lie anywhere
-}
-
 // c between other columns and at no multiple of 16 bytes, and a gate that lies at none alone.
 TEST_P(MatmulTiles, CLiesAnywhere) {
   RENSA_NEEDS_GPUS(1);
@@ -421,47 +235,6 @@ TEST_P(MatmulTiles, BoxesOfAnyBatch) {
   }
 }
 
-// In TF32, where most multiprocessors have one of them.
-TEST(MatmulTiles, LargeTilesInTf32) {
-  RENSA_NEEDS_GPUS(1);
-  if (!cuda::has_warpgroup_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
-  constexpr cuda::TileForm kLarge = {128, 64, 8, true, true};
-  auto likely = [&](Product p, bool a_transposed, bool b_transposed, bool gate_follows) {
-    cuda::PlanKey key = operands(p, kPrecisions[1], a_transposed, b_transposed).key;
-    key.gate_follows = gate_follows;
-    EXPECT_TRUE(has_form(key, kLarge));
-    return cuda::likely_tile_form(key, gpu()) == kLarge;
-  };
-  EXPECT_TRUE(likely({1000, 1000, 1024}, true, false, false));
-  EXPECT_TRUE(likely({1000, 784, 100}, true, false, false));
-  EXPECT_TRUE(likely({1024, 1000, 1000}, false, false, true));
-  EXPECT_TRUE(likely({1024, 1000, 1000}, false, true, false));
-  EXPECT_FALSE(likely({768, 1000, 1000}, false, true, false));  // a quarter idle
-  EXPECT_TRUE(likely({768, 1000, 1000}, false, false, true));
-  EXPECT_FALSE(likely({1024, 1000, 64}, false, true, false));    // all of k at once
-  EXPECT_FALSE(likely({1000, 1000, 4096}, true, false, false));  // a turned operand pays
-  EXPECT_FALSE(likely({512, 512, 1024}, true, false, false));    // few tiles
-  EXPECT_FALSE(likely({2000, 2000, 1024}, true, false, false));  // many
-  cuda::PlanKey key = operands({1000, 1000, 1001}, kPrecisions[1], false, true).key;
-  EXPECT_TRUE(cuda::tile_forms(key, gpu()).empty());  // lines that do not come in boxes
-}
-
-// The gradient of a last layer's weights, beside the large tiles of other layers'.
-TEST(MatmulTiles, FewWarpsBesideLargeTiles) {
-  RENSA_NEEDS_GPUS(1);
-  if (!cuda::has_warpgroup_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
-  for (int p : {0, 1, 4}) {
-    cuda::PlanKey key = operands({10, 1000, 1024}, kPrecisions[p], true, false).key;
-    auto form = cuda::likely_tile_form(key, gpu());
-    ASSERT_TRUE(form) << kPrecisions[p].name;
-    EXPECT_EQ(form->warps, 4) << kPrecisions[p].name;
-    if (p != 0) continue;
-    key.k = 2048;  // then the others have none in float32
-    ASSERT_TRUE(cuda::likely_tile_form(key, gpu()));
-    EXPECT_GT(cuda::likely_tile_form(key, gpu())->warps, 4);
-  }
-}
-
 std::vector<cuda::TileForm> forms_of_tensor_cores(const cuda::PlanKey& key) {
   std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
   std::erase_if(forms, [](cuda::TileForm form) { return !form.tensor_cores; });
@@ -519,26 +292,6 @@ TEST(MatmulTiles, Tf32KeepsInfinityAndNan) {
       EXPECT_TRUE(xp::isfinite(numbers[{Slice(4, 136)}]).all().item<bool>());
     }
   }
-}
-
-TEST(MatmulTiles, LikelyForSplitFloats) {
-  RENSA_NEEDS_GPUS(1);
-  if (!cuda::has_warpgroup_panels(gpu())) GTEST_SKIP() << "not a Hopper GPU";
-  auto rows = [](Product p, bool a_transposed) {
-    cuda::PlanKey key = operands(p, kPrecisions[4], a_transposed, false).key;
-    auto form = cuda::likely_tile_form(key, gpu());
-    return form && form->tensor_cores ? static_cast<int>(form->rows) : 0;
-  };
-  EXPECT_EQ(rows({1024, 1000, 1000}, false), 128);
-  EXPECT_EQ(rows({1024, 1000, 1024}, true), 128);
-  EXPECT_EQ(rows({1000, 1000, 100}, true), 128);
-  EXPECT_EQ(rows({512, 1000, 1000}, false), 64);
-  EXPECT_EQ(rows({256, 1000, 1000}, false), 32);
-  EXPECT_EQ(rows({100, 1000, 1000}, false), 32);
-  EXPECT_EQ(rows({16, 256, 256}, false), 0);
-  EXPECT_EQ(rows({1, 4096, 1024}, false), 0);
-  EXPECT_EQ(rows({1024, 1000, 1001}, false), 0);
-  EXPECT_EQ(rows({1024, 1000, 32}, false), 0);
 }
 
 /// That `got` is what half of each sum, the bias, relu and the gate give.
