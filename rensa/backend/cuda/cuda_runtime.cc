@@ -210,6 +210,7 @@ void synchronize_device(Device device) {
 
 int stream_priority(void* stream) {
   int priority = 0;
+  if (stream == legacy_stream()) return priority;  // which nobody made with another
   RENSA_CUDA_CALL(cudaStreamGetPriority(as_stream(stream), &priority));
   return priority;
 }
