@@ -283,7 +283,6 @@ class EarlyActions {
   }
   /// Whether the urgent `i` would hold multiprocessors that another one waits for.
   bool takes_room_of_others(std::size_t i) {
-    constexpr double kFull = 0.75;
     std::optional<std::size_t> before = only_before(i);
     if (!before) return false;
     const std::vector<std::size_t>& start = actions_[*before].after;
@@ -291,7 +290,7 @@ class EarlyActions {
     return std::ranges::any_of(after_[start[0]], [&](std::size_t other) {
       return is_run(other) && !is_urgent(other) && other != *before &&
              actions_[other].after == start && room(i).is_large() && room(*before).is_large() &&
-             room(*before).all >= kFull && room(other).is_large();
+             room(*before).fills_gpu() && room(other).is_large();
     });
   }
 

@@ -59,6 +59,8 @@ struct StepRoom {
   bool is_alone() const { return block > 0.5; }
   /// Whether it then has little for blocks of others.
   bool is_large() const { return block > 0.75; }
+  /// Whether it leaves little of the GPU.
+  bool fills_gpu() const { return all >= 0.75; }
 };
 
 /// Which actions of a part may come to the processors before those that they follow are done. What

@@ -334,8 +334,7 @@ TEST(JoinUpdate, OfTheFirstWeights) {
       EXPECT_GT(updated, 0);
       return all;
     };
-    bool has_large = testing::has_large_tiles(device);
-    int some = has_large ? 1 : 0;
+    int some = testing::has_large_tiles(device) ? 1 : 0;
     EXPECT_EQ(joined(100, Step::plain), some);
     EXPECT_EQ(joined(100, Step::two_sets), some);
     if (device.is_cuda()) {
@@ -348,10 +347,10 @@ TEST(JoinUpdate, OfTheFirstWeights) {
     }
     for (UseTf32 tf32 : {UseTf32(true), UseTf32::x3()}) {
       UsingConfig<UseTf32> scope(&Config::tf32, tf32);
-      bool large = tf32 ? testing::has_large_tensor_tiles(device) : has_large;
-      EXPECT_EQ(joined(100, Step::plain), large ? 1 : 0);
+      int so = testing::has_large_tiles(device, tf32) ? 1 : 0;
+      EXPECT_EQ(joined(100, Step::plain), so);
       if (device.is_cuda()) {
-        EXPECT_EQ(joined(1024, Step::plain), large ? 1 : 0);
+        EXPECT_EQ(joined(1024, Step::plain), so);
       }
     }
   }

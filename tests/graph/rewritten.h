@@ -22,17 +22,12 @@ inline std::string bytes_of(const Array& array) {
   return {static_cast<const char*>(host.data()), static_cast<std::size_t>(host.nbytes())};
 }
 
-/// Whether products in float32 may go by large tiles there: of Hopper and later, but for GPUs of
-/// desktops, which have less shared memory.
-inline bool has_large_tiles(Device device) {
+/// Whether products in float32, or as two TF32 numbers, may go by large tiles there: of Hopper and
+/// later, but for GPUs of desktops, which have less shared memory. In TF32 those of Hopper alone.
+inline bool has_large_tiles(Device device, UseTf32 tf32 = false) {
   if (device.is_cpu()) return false;
   int capability = std::stoi(device.compute_capability());
-  return capability >= 90 && capability < 120;
-}
-
-/// Whether those in TF32 may: of Hopper.
-inline bool has_large_tensor_tiles(Device device) {
-  return !device.is_cpu() && std::stoi(device.compute_capability()) == 90;
+  return tf32 ? capability == 90 : capability >= 90 && capability < 120;
 }
 
 struct Case {

@@ -51,30 +51,30 @@ GraphNodes nodes_of(cudaGraph_t graph) {
   return nodes;
 }
 
+bool is_kernel(cudaGraphNode_t node) {
+  cudaGraphNodeType type;
+  check(cudaGraphNodeGetType(node, &type));
+  return type == cudaGraphNodeTypeKernel;
+}
+
 /// Gives kernels of the graph the priority `usual`, a stream's, and those among `hurried` the next
 /// higher one: they start before others that wait for a processor.
-void set_priorities(cudaGraph_t graph, const GraphNodes& hurried, int usual) {
+void set_priorities(cudaGraph_t graph, Device device, const GraphNodes& hurried, int usual) {
   auto set = [](const GraphNodes& nodes, int priority) {
     for (cudaGraphNode_t node : nodes) {
-      cudaGraphNodeType type;
-      check(cudaGraphNodeGetType(node, &type));
-      if (type != cudaGraphNodeTypeKernel) continue;
+      if (!is_kernel(node)) continue;
       cudaLaunchAttributeValue value{};
       value.priority = priority;
       check(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributePriority, &value));
     }
   };
-  int least = 0, greatest = 0;
-  check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   if (usual != 0) set(nodes_of(graph), usual);  // as they are captured it is 0
-  set(hurried, std::max(usual - 1, greatest));
+  set(hurried, std::max(usual - 1, runtime::priority_range(device).first));
 }
 
 /// The room that the node takes of the current device, if it is a kernel.
 StepRoom room_of(cudaGraphNode_t node) {
-  cudaGraphNodeType type;
-  check(cudaGraphNodeGetType(node, &type));
-  if (type != cudaGraphNodeTypeKernel) return {0, 0};
+  if (!is_kernel(node)) return {0, 0};
   cudaKernelNodeParams params{};
   cudaFuncAttributes attributes{};
   if (cudaGraphKernelNodeGetParams(node, &params) != cudaSuccess ||
@@ -323,7 +323,7 @@ void PartGraph::finish(GraphNodes last, const GraphNodes& hurried) {
   capturing_->depend_on(std::move(last));
   graph_ = capturing_->end();
   capturing_.reset();
-  set_priorities(graph_, hurried, runtime::stream_priority(last_stream_));
+  set_priorities(graph_, device_, hurried, runtime::stream_priority(last_stream_));
   check(cudaGraphInstantiate(&exec_, graph_, cudaGraphInstantiateFlagUseNodePriority));
   check(cudaGraphUpload(exec_, last_stream_));
 }

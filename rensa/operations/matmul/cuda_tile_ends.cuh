@@ -67,6 +67,11 @@ __device__ __forceinline__ unsigned closed_gates(const TileArgs& p, const TilePl
   return closed;
 }
 
+/// The rate of an update: what the work before has written where a replay asks it anew.
+__device__ __forceinline__ float rate_of(const SgdUpdate& update) {
+  return static_cast<float>(update.replay_lr ? *update.replay_lr : update.lr);
+}
+
 /// SGD's update with kSums floats that a thread has stored, where there is one (TileArgs::update).
 /// row_of(i) and column_of(i) say where sum i, which is sum_of(i), is in the tile; four at a time
 /// lie together. All of the parameter is on its way at once, of which what c has not is read as its
@@ -79,14 +84,14 @@ __device__ __forceinline__ void update_parameter(const TileArgs& p, const TilePl
   auto at = [&](int row, int column) {
     return reinterpret_cast<Four*>(p.update.parameter + row * p.c_ld + column);
   };
-  double lr = p.update.replay_lr ? *p.update.replay_lr : p.update.lr;
+  float lr = rate_of(p.update);
   Four parameter[kSums / 4];
 #pragma unroll
   for (int i = 0; i < kSums; i += 4) {
     int row = min(tile.row0 + row_of(i), p.m - 1);
     parameter[i / 4] = *at(row, min(tile.column0 + column_of(i), p.n - 4));
   }
-  update::sgd<float> rule{static_cast<float>(lr)};
+  update::sgd<float> rule{lr};
 #pragma unroll
   for (int i = 0; i < kSums; i += 4) {
     if (!tile.has_row(row_of(i), p.m) || !tile.has_column(column_of(i), p.n)) continue;

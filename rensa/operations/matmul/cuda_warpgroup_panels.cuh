@@ -415,11 +415,6 @@ template <class Panel> struct WarpgroupParameter {
                 0, there);
     }
   }
-  /// The rate, which the work before has written.
-  __device__ __forceinline__ float lr() const {
-    if (!present()) return 0;
-    return static_cast<float>(p.update.replay_lr ? *p.update.replay_lr : p.update.lr);
-  }
 };
 
 #endif
@@ -448,7 +443,7 @@ __global__ void __launch_bounds__(kRows * 2)
   operands.bring_first(false);
   WarpgroupSums<Panel> sums;
   sums.load_gate(p, tile);
-  float lr = parameter.lr();
+  float lr = parameter.present() ? rate_of(p.update) : 0;
   if (room > 0) parameter.bring(tile);
 
   int place = 0, parity = 0, count = Panel::parts(p.k);

@@ -8,6 +8,7 @@
 
 #include "rensa/array.h"
 #include "rensa/operations/matmul/cuda_tiles.h"
+#include "rensa/portable/launch_plan.h"
 
 namespace rensa::testing {
 
@@ -62,9 +63,7 @@ inline Operands operands(const Product& p, const Precision& precision, bool a_tr
   key.dtype = dtype, key.tf32 = precision.tf32;
   key.a_transposed = a_transposed, key.b_transposed = b_transposed;
   key.bias = cuda::PlanKey::Bias::epilogue;
-  auto is_aligned = [](const Array& x) {
-    return reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
-  };
+  auto is_aligned = [](const Array& x) { return cuda::is_aligned(x.data(), 16); };
   unsigned aligned = 0;
   if (is_aligned(a)) aligned |= cuda::PlanKey::aligned_a;
   if (is_aligned(b)) aligned |= cuda::PlanKey::aligned_b;

@@ -50,11 +50,12 @@ Array run(Operands& o, cuda::TileForm form, Activation activation, bool bias, do
   return o.c.copy();
 }
 
-/// The parameter that an update with the product leaves, where it was `before`.
-Array updated(Operands& o, cuda::TileForm form, const Array& before, double lr, Array& product) {
+/// The parameter that an update with the product, which is in o.c then, leaves where it was
+/// `before`.
+Array updated(Operands& o, cuda::TileForm form, const Array& before, double lr) {
   Array parameter = before.copy();
   cuda::SgdUpdate update{reinterpret_cast<float*>(parameter.data()), lr, nullptr};
-  product = run(o, form, Activation::none, false, 1, false, false, false, update);
+  run(o, form, Activation::none, false, 1, false, false, false, update);
   return parameter;
 }
 
@@ -110,8 +111,8 @@ TEST_P(MatmulTiles, EveryFormIsRight) {
         if (!cuda::takes_update(o.key, form)) continue;
         if (form.tensor_cores) rows_updated.insert(form.rows);
         constexpr double kRate = 0.375;
-        Array product, parameter = updated(o, form, o.gate, kRate, product);
-        EXPECT_TRUE(xp::array_equal(product, plain)) << what;
+        Array parameter = updated(o, form, o.gate, kRate);
+        EXPECT_TRUE(xp::array_equal(o.c, plain)) << what;
         Array want = o.gate.to(cpu()).astype(float64) - plain.to(cpu()).astype(float64) * kRate;
         EXPECT_LE(error(parameter, want), 1e-7 * (2 + std::sqrt(static_cast<double>(p.k)))) << what;
       }
@@ -136,9 +137,9 @@ TEST(MatmulTiles, UpdatesWithWhatIsNoNumber) {
     o.b[{0, 9, 11}].fill(std::numeric_limits<double>::quiet_NaN());
     for (cuda::TileForm form : cuda::tile_forms(o.key, gpu())) {
       if (!cuda::takes_update(o.key, form)) continue;
-      Array product, parameter = updated(o, form, o.gate, 0.5, product);
-      EXPECT_FALSE(xp::all(xp::isfinite(product)).item<bool>());
-      Array want = o.gate - product * 0.5f;
+      Array parameter = updated(o, form, o.gate, 0.5);
+      EXPECT_FALSE(xp::all(xp::isfinite(o.c)).item<bool>());
+      Array want = o.gate - o.c * 0.5f;
       EXPECT_TRUE(xp::allclose(parameter, want, 1e-6, 1e-6, true))
           << precision.name << " " << int{form.rows};
     }

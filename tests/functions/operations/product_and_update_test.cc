@@ -69,8 +69,7 @@ template <class F> void in_each_precision(F&& test) {
       if (device.is_cpu() && tf32 != UseTf32(false)) continue;  // it has no other
       SCOPED_TRACE(device.str() + (tf32.is_x3() ? " tf32x3" : tf32 ? " tf32" : " float32"));
       UsingConfig<UseTf32> scope(&Config::tf32, tf32);
-      test(device,
-           tf32 ? testing::has_large_tensor_tiles(device) : testing::has_large_tiles(device));
+      test(device, testing::has_large_tiles(device, tf32));
     }
   }
 }
