@@ -18,6 +18,7 @@ using detail::check_square;
 using detail::linalg_dtype;
 using detail::matrix_batch;
 using detail::new_array;
+using detail::new_matrices;
 using detail::real_dtype;
 using detail::unbatch;
 
@@ -79,8 +80,8 @@ xp::linalg::SVDResult detail::svd(const char* operation, const Array& a, bool fu
   op.a = work.operand();
   op.s = s.operand();
   if (compute_uv || op.jacobi) {
-    u = new_array({batch, full_matrices || (op.jacobi && small) ? m : n, m}, dtype, a.device());
-    vt = new_array({batch, n, n}, dtype, a.device());
+    u = new_matrices({batch, full_matrices || (op.jacobi && small) ? m : n, m}, dtype, a.device());
+    vt = new_matrices({batch, n, n}, dtype, a.device());
     op.u = u.operand();
     op.vt = vt.operand();
   }
@@ -129,7 +130,7 @@ EigResult general_eig(const char* operation, const Array& a, bool vectors) {
   Dtype dtype = rensa::detail::complex_dtype(linalg_dtype(operation, a));
   Array work = matrix_batch(a.swapaxes(-1, -2), dtype);
   Array w = new_array({work.shape(0), work.shape(1)}, dtype, a.device()), v;
-  if (vectors) v = new_array(work.shape(), dtype, a.device());
+  if (vectors) v = new_matrices(work.shape(), dtype, a.device());
   if (a.size() != 0) {
     rensa::detail::refuse_recording(operation, a);
     operations::Eig op(operation);
@@ -190,7 +191,7 @@ QRResult qr(const Array& a, QrMode mode) {
   Array upper = work.swapaxes(1, 2)[{Slice(), Slice(columns)}];
   result.R = unbatch(xp::triu(upper), a);
   if (mode == QrMode::r) return result;
-  Array q = new_array({batch, columns, m}, dtype, a.device());
+  Array q = new_matrices({batch, columns, m}, dtype, a.device());
   rensa::detail::copy_elements(name, work[{Slice(), Slice(k)}], q[{Slice(), Slice(k)}]);
   if (columns > k) rensa::detail::fill_elements(name, q[{Slice(), Slice(k, columns)}], 0);
   operations::QrForm form(name);

@@ -8,6 +8,7 @@
 #include "rensa/core/checked.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
+#include "rensa/operations/linalg/linalg.h"
 
 namespace rensa::detail {
 
@@ -50,10 +51,17 @@ double epsilon_of(Dtype dtype) {
                                       : std::numeric_limits<double>::epsilon();
 }
 
+Array new_matrices(const Shape& shape, Dtype dtype, Device device) {
+  if (device.is_cuda() || dtype_kind(dtype) != 'c') return new_array(shape, dtype, device);
+  std::int64_t behind = operations::readable_behind(shape[2]);
+  Array memory = new_array({shape.total() + behind}, dtype, device);
+  return new_view(memory, 0, shape, contiguous_strides(shape, itemsize(dtype)));
+}
+
 Array matrix_batch(const Array& a, Dtype dtype) {
   Shape leading;
   for (int i = 0; i + 2 < a.ndim(); ++i) leading.push_back(a.shape()[i]);
-  Array out = new_array({leading.total(), a.shape(-2), a.shape(-1)}, dtype, a.device());
+  Array out = new_matrices({leading.total(), a.shape(-2), a.shape(-1)}, dtype, a.device());
   Shape strides = contiguous_strides(a.shape(), itemsize(dtype));
   copy_elements("linalg", a, new_view(out, 0, a.shape(), strides));
   return out;

@@ -19,6 +19,8 @@ Dtype complex_dtype(Dtype dtype);
 /// The distance from 1 to the next number.
 double epsilon_of(Dtype dtype);
 
+/// A new C-contiguous array of matrices, (batch, rows, columns), that a factorization may be given.
+Array new_matrices(const Shape& shape, Dtype dtype, Device device);
 /// A new C-contiguous (batch, rows, columns) array with the values of (..., rows, columns) `a`.
 Array matrix_batch(const Array& a, Dtype dtype);
 /// `batch`, (batch, ...), with the leading axes of `a` in place of its first one.

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <complex>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "rensa/core/thread_pool.h"
 
@@ -97,9 +99,19 @@ struct MatrixVector {
       // Added to zeros: times 0, what the memory held before could be NaN.
       for (std::int64_t i = 0; i < rows; ++i) out[i * y_step] = T();
       bool turned = matrix.transposed;  // what lies in memory
+      const auto* in = reinterpret_cast<const T*>(x);
+      int step = x_step;
+      std::vector<T> padded;
+      if constexpr (!std::is_floating_point_v<T>) {
+        // OpenBLAS 0.3.21 (Debian 12) reads one element behind them, its issue 4013.
+        padded.resize(static_cast<std::size_t>(columns) + 1);
+        for (std::int64_t i = 0; i < columns; ++i) {
+          padded[static_cast<std::size_t>(i)] = in[i * x_step];
+        }
+        in = padded.data(), step = 1;
+      }
       function(CblasRowMajor, matrix.order(), turned ? columns : rows, turned ? rows : columns, one,
-               reinterpret_cast<const T*>(matrix.data), matrix.leading,
-               reinterpret_cast<const T*>(x), x_step, one, out, y_step);
+               reinterpret_cast<const T*>(matrix.data), matrix.leading, in, step, one, out, y_step);
     };
     constexpr float one_c[2] = {1, 0};
     constexpr double one_z[2] = {1, 0};

@@ -8,6 +8,7 @@
 #include "rensa/operations/matmul/cpu_gemm.h"
 #include "rensa/operations/matmul/matmul.h"
 #include "tests/backend/cpu/test_array.h"
+#include "tests/guarded_memory.h"
 #include "tests/testing.h"
 
 namespace rensa::testing {
@@ -44,6 +45,21 @@ void check_product(const TestArray& a, const TestArray& b, const TestArray& c, c
       ASSERT_LE(std::abs(c.get(i * n + j) - want), epsilon * size)
           << how << " " << a.view().describe() << " @ " << b.view().describe() << " at " << i
           << ", " << j;
+    }
+  }
+}
+
+// A page that may not be read ends the process, so that to return is what is tested.
+TEST(CpuMatmul, NothingIsReadBehindAComplexVector) {
+  for (std::int64_t step : {1, 2}) {
+    for (std::int64_t k = 1; k < 20; ++k) {
+      TestArray a({k, 6}, complex128), c({6, 1}, complex128);
+      host::Matrix rows = matrix(a), turned{rows.data, rows.column_stride, rows.row_stride};
+      std::int64_t stride = step * itemsize(complex128), bytes = (k - 1) * stride + 16;
+      GuardedMemory x(static_cast<std::size_t>(bytes));
+      host::multiply(complex128, 6, 1, k, turned, {static_cast<char*>(x.data()), stride, 16},
+                     matrix(c));
+      for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(c.get(i), 0.0);
     }
   }
 }
