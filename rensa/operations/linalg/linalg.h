@@ -17,8 +17,8 @@ namespace rensa::operations {
 enum class MatrixContent { finite, infinite, nan };
 
 /// Elements that have to be readable behind a complex operand of matrices of `rows` rows on the
-/// CPU: gemv of OpenBLAS 0.3.21 (Debian 12) reads one element behind a vector, its issue 4013, and that
-/// of a matrix's row is a column's length away.
+/// CPU: gemv of OpenBLAS 0.3.21 (Debian 12) reads one element behind a vector, its issue 4013, and
+/// that of a matrix's row is a column's length away.
 constexpr std::int64_t readable_behind(std::int64_t rows) { return rows; }
 
 /// The Cholesky factor of `a` (batch, n, n) in place, in the triangle that was read; the other one

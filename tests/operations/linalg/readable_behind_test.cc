@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <list>
 
+#include "rensa/array.h"
 #include "rensa/core/error.h"
 #include "rensa/device/launcher.h"
 #include "rensa/operations/linalg/linalg.h"
-#include "rensa/array.h"
 #include "tests/guarded_memory.h"
 
 namespace rensa::operations {

@@ -321,7 +321,7 @@ void run_grad_of_short_rows(const operations::SoftmaxCrossEntropyGrad& op,
   args.t = FlatView(op.t.view);
   args.gx = FlatView(op.gx.view);
   args.rows = op.x.view.shape[0];
-  args.group = plan_class_rows(args.rows, args.classes).group;
+  args.group = threads_of_short_row(args.classes);
   visit_class_rows(op, op.x.view, [&](auto element) {
     using T = decltype(element);
     auto kernel = args.classes <= args.group

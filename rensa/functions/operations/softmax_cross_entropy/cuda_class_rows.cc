@@ -8,6 +8,8 @@
 
 namespace rensa::cuda {
 
+int threads_of_short_row(std::int64_t classes) { return std::min(32, power_of_two_above(classes)); }
+
 ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes) {
   // The last block sums one partial result per block; few enough blocks that this stays short.
   constexpr std::int64_t kMostBlocks = 8 * kMultiprocessors;
@@ -19,13 +21,18 @@ ClassRowsPlan plan_class_rows(std::int64_t rows, std::int64_t classes) {
     plan.blocks = std::clamp<std::int64_t>(ceil_div(rows, plan.block / plan.group), 1, kResident);
     return plan;
   }
-  plan.group = std::min(32, power_of_two_above(classes));
+  plan.group = threads_of_short_row(classes);
+  constexpr std::int64_t kOneBlock = 1024;  // needs no meeting of blocks
+  if (rows * plan.group > kOneBlock && classes <= plan.group && plan.group > 1) plan.group /= 2;
   std::int64_t threads = rows * plan.group;
-  if (threads <= 4096) {  // one block needs no meeting of blocks
-    plan.block = static_cast<int>(std::clamp<std::int64_t>(round_up(threads, 32), 32, 1024));
-  } else {
-    plan.blocks = std::min(ceil_div(threads, plan.block), kMostBlocks);
+  if (threads <= kOneBlock) {
+    plan.block = static_cast<int>(std::clamp<std::int64_t>(round_up(threads, 32), 32, kOneBlock));
+    return plan;
   }
+  // Small blocks find room beside those of large products.
+  constexpr int kSmallBlock = 128;
+  if (threads <= kMostBlocks * kSmallBlock) plan.block = kSmallBlock;
+  plan.blocks = std::min(ceil_div(threads, plan.block), kMostBlocks);
   return plan;
 }
 

@@ -9,8 +9,12 @@ namespace rensa::cuda {
 /// Rows of more classes than this are long: their kernels read vectors, a warp or a block to a row.
 inline constexpr std::int64_t kShortRow = 128;
 
+/// One for each class, up to 32.
+int threads_of_short_row(std::int64_t classes);
+
 /// How the rows of a classification are spread over blocks: `group` threads per row (a power of two
-/// up to 32, or all of a block).
+/// up to 32, or all of a block). Of short rows a thread has one class, of many with up to 32
+/// classes two, and of more up to four.
 struct ClassRowsPlan {
   int group = 1;
   int block = kBlock;

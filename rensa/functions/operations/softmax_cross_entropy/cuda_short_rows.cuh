@@ -41,13 +41,19 @@ __device__ __forceinline__ ShortRow<V, kCached> short_row(const T* x, int classe
 #pragma unroll
   for (int c = 1; c < kCached; ++c) greatest = m::maximum(greatest, row.cached[c]);
   row.greatest = greatest = join_all_lanes<MaxOf<V>>(greatest, group);
-  V sum = V(0);
+  V terms[kCached] = {};
 #pragma unroll
   for (int c = 0; c < kCached; ++c) {
     if (c * group >= classes) break;
-    if (lane + c * group < classes) sum += m::exp(row.cached[c] - greatest);
+    if (lane + c * group < classes) terms[c] = m::exp(row.cached[c] - greatest);
   }
-  row.log_sum = m::log(join_all_lanes<SumOf<V>>(sum, group));
+  // In the order in which more threads with one term each would add them up.
+#pragma unroll
+  for (int half = kCached / 2; half > 0; half /= 2) {
+#pragma unroll
+    for (int c = 0; c < half; ++c) terms[c] += terms[c + half];
+  }
+  row.log_sum = m::log(join_all_lanes<SumOf<V>>(terms[0], group));
   return row;
 }
 
