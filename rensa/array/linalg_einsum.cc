@@ -8,21 +8,17 @@
 
 #include "rensa/array/internal.h"
 #include "rensa/array/linalg.h"
+#include "rensa/array/linalg_subscripts.h"
 #include "rensa/core/error.h"
 
 namespace rensa {
 
+using detail::holds;
+using detail::kBroadcastLabel;
+using detail::Label;
+using detail::Labels;
+
 namespace {
-
-// A letter's code, or 256 + i for the i-th axis from the right among those of "...".
-using Label = int;
-using Labels = std::vector<Label>;
-constexpr Label kEllipsis = -1;  // in a term as it was written
-constexpr Label kBroadcast = 256;
-
-bool holds(const Labels& labels, Label label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
 
 // An array whose axes have names, each once.
 struct Term {
@@ -35,74 +31,12 @@ struct Term {
   }
 };
 
-[[noreturn]] void throw_subscripts(std::string_view subscripts, const std::string& what) {
-  throw ValueError(fmt::format("einsum: \"{}\": {}", subscripts, what));
-}
-
-Labels parse_term(std::string_view subscripts, std::string_view text) {
-  Labels labels;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (c == ' ') continue;
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
-      labels.push_back(c);
-    } else if (text.substr(i, 3) == "..." && !holds(labels, kEllipsis)) {
-      labels.push_back(kEllipsis);
-      i += 2;
-    } else {
-      throw_subscripts(subscripts, fmt::format("'{}' is neither a letter nor part of one \"...\" "
-                                               "a term",
-                                               c));
-    }
-  }
-  return labels;
-}
-
-// What is left and right of "->".
-struct Subscripts {
-  std::vector<Labels> inputs;
-  Labels output;
-  bool explicit_output = false;
-
-  explicit Subscripts(std::string_view text) {
-    std::size_t arrow = text.find("->");
-    std::string_view left = text.substr(0, arrow);
-    while (true) {
-      std::size_t comma = left.find(',');
-      inputs.push_back(parse_term(text, left.substr(0, comma)));
-      if (comma == left.npos) break;
-      left.remove_prefix(comma + 1);
-    }
-    explicit_output = arrow != text.npos;
-    if (explicit_output) output = parse_term(text, text.substr(arrow + 2));
-  }
-};
-
-// `labels` with "..." spelled out as `count` axes.
-Labels expanded(const Labels& labels, int count) {
-  Labels result;
-  for (Label label : labels) {
-    if (label != kEllipsis) {
-      result.push_back(label);
-      continue;
-    }
-    for (int i = count; i-- > 0;) result.push_back(kBroadcast + i);
-  }
-  return result;
-}
-
 // `a` with its axes named; an axis of a repeated label becomes part of the diagonal.
-Term labelled(std::string_view subscripts, const Array& a, const Labels& written) {
-  bool ellipsis = holds(written, kEllipsis);
-  int letters = static_cast<int>(written.size()) - ellipsis;
-  if (letters > a.ndim() || (!ellipsis && letters < a.ndim())) {
-    throw_subscripts(subscripts, fmt::format("{} labels do not name the axes of {}", letters,
-                                             a.view().describe()));
-  }
+Term labelled(std::string_view subscripts, const Array& a, const Labels& labels) {
   Term term;
   Shape shape, strides;
   int axis = 0;
-  for (Label label : expanded(written, a.ndim() - letters)) {
+  for (Label label : labels) {
     auto at = std::find(term.labels.begin(), term.labels.end(), label);
     if (at == term.labels.end()) {
       term.labels.push_back(label);
@@ -123,40 +57,6 @@ Term labelled(std::string_view subscripts, const Array& a, const Labels& written
   return term;
 }
 
-// Without "->": the broadcast axes, then the labels that stand once, in order of the alphabet.
-Labels implicit_output(const std::vector<Labels>& inputs, int broadcast) {
-  std::array<int, 128> count{};
-  for (const Labels& labels : inputs) {
-    for (Label label : labels) {
-      if (label != kEllipsis) ++count[static_cast<std::size_t>(label)];
-    }
-  }
-  Labels output = expanded({kEllipsis}, broadcast);
-  for (Label label = 'A'; label <= 'z'; ++label) {
-    if (count[static_cast<std::size_t>(label)] == 1) output.push_back(label);
-  }
-  return output;
-}
-
-Labels explicit_output(std::string_view subscripts, const Labels& written,
-                       const std::vector<Term>& terms, int broadcast) {
-  if (broadcast > 0 && !holds(written, kEllipsis)) {
-    throw_subscripts(subscripts, "\"...\" stands for axes that the result does not name");
-  }
-  Labels output = expanded(written, broadcast);
-  for (std::size_t i = 0; i < output.size(); ++i) {
-    bool known = std::any_of(terms.begin(), terms.end(),
-                             [&](const Term& term) { return holds(term.labels, output[i]); });
-    bool again = std::find(output.begin(), output.begin() + static_cast<std::ptrdiff_t>(i),
-                           output[i]) != output.begin() + static_cast<std::ptrdiff_t>(i);
-    if (known && !again) continue;
-    throw_subscripts(subscripts,
-                     fmt::format("the result's label '{}' {}", static_cast<char>(output[i]),
-                                 again ? "stands twice" : "names no operand's axis"));
-  }
-  return output;
-}
-
 // Axes of extent 1 that stand for a longer one elsewhere are dropped: products broadcast.
 void drop_stretched(std::string_view subscripts, std::vector<Term>& terms) {
   for (Term& term : terms) {
@@ -169,8 +69,8 @@ void drop_stretched(std::string_view subscripts, std::vector<Term>& terms) {
         if (theirs != extent && theirs != 1 && extent != 1) {
           throw ShapeError(fmt::format(
               "einsum: \"{}\": {} stands for extents {} and {}: {} and {}", subscripts,
-              label < kBroadcast ? fmt::format("label '{}'", static_cast<char>(label))
-                                 : "an axis of \"...\"",
+              label < kBroadcastLabel ? fmt::format("label '{}'", static_cast<char>(label))
+                                      : "an axis of \"...\"",
               extent, theirs, term.array.view().describe(), other.array.view().describe()));
         }
         if (longest == 1) longest = theirs;
@@ -325,33 +225,21 @@ Term contract_all(std::vector<Term> terms, const Labels& output) {
   return summed(terms[0], output);
 }
 
-Array einsum_of(std::string_view subscripts, std::span<const Array> operands) {
-  Subscripts parsed(subscripts);
-  if (operands.empty() || parsed.inputs.size() != operands.size()) {
-    throw_subscripts(
-        subscripts, fmt::format("{} terms for {} operands", parsed.inputs.size(), operands.size()));
-  }
+}  // namespace
+
+Array detail::einsum(const Subscripts& subscripts, std::span<const Array> operands) {
   std::vector<Term> terms;
-  int broadcast = 0;
   DtypeSet dtypes;
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    rensa::detail::check_defined("einsum", operands[i]);
     check_same_device("einsum", operands[0], operands[i]);
     dtypes.add(operands[i].dtype());
-    terms.push_back(labelled(subscripts, operands[i], parsed.inputs[i]));
-    for (Label label : terms.back().labels) broadcast = std::max(broadcast, label - kBroadcast + 1);
+    terms.push_back(labelled(subscripts.text, operands[i], subscripts.operands[i]));
   }
-  Labels output = parsed.explicit_output
-                      ? explicit_output(subscripts, parsed.output, terms, broadcast)
-                      : implicit_output(parsed.inputs, broadcast);
   Dtype dtype = dtypes.promoted();
   for (Term& term : terms) term.array = term.array.astype(dtype, false);
-  drop_stretched(subscripts, terms);
-  Term result = contract_all(std::move(terms), output);
-  return arranged(result, output);
+  drop_stretched(subscripts.text, terms);
+  return arranged(contract_all(std::move(terms), subscripts.result), subscripts.result);
 }
-
-}  // namespace
 
 Array xp::einsum(std::string_view subscripts, const ArrayList& list, const EinsumOptions& options) {
   std::span<const Array> operands = list;
@@ -364,8 +252,10 @@ Array xp::einsum(std::string_view subscripts, const ArrayList& list, const Einsu
     }
     operands = cast;
   }
-  return rensa::detail::deliver("einsum", einsum_of(subscripts, operands), options.out,
-                                options.casting);
+  return rensa::detail::deliver(
+      "einsum",
+      rensa::detail::einsum(rensa::detail::parse_subscripts(subscripts, operands), operands),
+      options.out, options.casting);
 }
 
 }  // namespace rensa

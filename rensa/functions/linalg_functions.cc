@@ -2,15 +2,17 @@
 #include "rensa/functions/linalg_functions.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "rensa/array/fft.h"
 #include "rensa/array/linalg.h"
+#include "rensa/array/linalg_subscripts.h"
 #include "rensa/array/math.h"
 #include "rensa/autograd/autocast.h"
 #include "rensa/autograd/function_node.h"
@@ -20,17 +22,18 @@
 
 namespace rensa::functions {
 
+using rensa::detail::holds;
+using rensa::detail::Label;
+using rensa::detail::Labels;
+using rensa::detail::Subscripts;
+
 namespace {
 
 // --- einsum ---
-/// Subscripts without "...": a label for each axis of each operand and of the result.
-struct Subscripts {
-  std::vector<std::string> operands;
-  std::string result;
-  std::string str() const { return fmt::format("{}->{}", fmt::join(operands, ","), result); }
-};
-
-bool has(std::string_view labels, char label) { return labels.find(label) != labels.npos; }
+/// The first axis of that label.
+int axis_of(const Labels& labels, Label label) {
+  return static_cast<int>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+}
 
 class Einsum final : public FunctionNode {
  public:
@@ -41,13 +44,13 @@ class Einsum final : public FunctionNode {
     Indexes all;
     for (std::size_t k = 0; k < x.size(); ++k) all.push_back(static_cast<int>(k));
     retain_inputs(all);
-    return {xp::einsum(subscripts_.str(), x)};
+    return {rensa::detail::einsum(subscripts_, x)};
   }
   /// Of two operands: one for each combination of places along all labels. More are multiplied two
   /// by two, by what xp::einsum chooses: counted as if all at once.
   std::int64_t multiply_adds(const Arrays& x, const Arrays&) const override {
     if (x.size() < 2) return 0;
-    std::map<char, std::int64_t> extents;
+    std::map<Label, std::int64_t> extents;
     for (std::size_t k = 0; k < x.size(); ++k) {
       for (int i = 0; i < x[k].ndim(); ++i) {
         std::int64_t& extent = extents[subscripts_.operands[k][static_cast<std::size_t>(i)]];
@@ -68,12 +71,13 @@ class Einsum final : public FunctionNode {
   }
 
  private:
-  // The sum of products of gy and the other operands; where nothing else has an axis of this one
-  // the gradient is the same all along it, and off a diagonal it is 0.
+  // The sum of products of gy and the other operands, each extent as long as any of its label;
+  // where nothing else has an axis of this one the gradient is the same all along it, and off a
+  // diagonal it is 0.
   Variable gradient_of_operand(std::size_t i, const Variables& x, const Variable& gy) const {
-    const std::string& labels = subscripts_.operands[i];
+    const Labels& labels = subscripts_.operands[i];
     const Shape& shape = x[i].shape();
-    Subscripts product{{subscripts_.result}, ""};
+    Subscripts product{{subscripts_.result}, {}, subscripts_.text};
     Variables factors{gy};
     for (std::size_t k = 0; k < x.size(); ++k) {
       if (k == i) continue;
@@ -82,19 +86,19 @@ class Einsum final : public FunctionNode {
     }
     Shape beside;
     for (int axis = 0; axis < shape.ndim(); ++axis) {
-      char label = labels[static_cast<std::size_t>(axis)];
-      bool first = static_cast<std::size_t>(axis) == labels.find(label);
+      Label label = labels[static_cast<std::size_t>(axis)];
+      bool first = axis == axis_of(labels, label);
       bool known = std::any_of(product.operands.begin(), product.operands.end(),
-                               [&](const std::string& others) { return has(others, label); });
-      if (first && known) product.result += label;
+                               [&](const Labels& others) { return holds(others, label); });
+      if (first && known) product.result.push_back(label);
       beside.push_back(first && known ? shape[axis] : 1);
     }
     Variable g = reshape(rensa::apply<Einsum>(factors, product)[0], beside);
     for (int axis = 0; axis < shape.ndim(); ++axis) {
-      std::size_t first = labels.find(labels[static_cast<std::size_t>(axis)]);
-      if (first == static_cast<std::size_t>(axis)) continue;
+      int first = axis_of(labels, labels[static_cast<std::size_t>(axis)]);
+      if (first == axis) continue;
       Shape diagonal = Shape::filled(shape.ndim(), 1);
-      diagonal[axis] = diagonal[static_cast<int>(first)] = shape[axis];
+      diagonal[axis] = diagonal[first] = shape[axis];
       g = g * constant(xp::eye(shape[axis], g.dtype(), g.device()).reshape(diagonal));
     }
     return broadcast_to(g, shape);
@@ -103,18 +107,33 @@ class Einsum final : public FunctionNode {
   Subscripts subscripts_;
 };
 
-[[noreturn]] void throw_subscripts(std::string_view subscripts, const char* what) {
-  throw ValueError(fmt::format("einsum: subscripts \"{}\": {}", subscripts, what));
-}
-
-/// Parts of `text` between commas.
-std::vector<std::string> terms_of(const std::string& text) {
-  std::vector<std::string> terms(1);
-  for (char c : text) {
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+/// The operands with extents of 1 stretched where their label stands for more elsewhere: their
+/// gradients are then those of broadcast_to. Extents that do not fit stay as they are.
+Variables stretched(const Variables& operands, const Subscripts& subscripts) {
+  std::map<Label, std::int64_t> longest;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    for (int i = 0; i < operands[k].ndim(); ++i) {
+      Label label = subscripts.operands[k][static_cast<std::size_t>(i)];
+      std::int64_t& most = longest.try_emplace(label, 1).first->second;
+      if (most == 1) most = operands[k].shape(i);
+    }
   }
-  return terms;
+  Variables result;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    const Labels& labels = subscripts.operands[k];
+    const Shape& given = operands[k].shape();
+    Shape shape = given;
+    for (int i = 0; i < given.ndim(); ++i) {
+      Label label = labels[static_cast<std::size_t>(i)];
+      bool is_one = true;
+      for (int j = 0; j < given.ndim(); ++j) {
+        is_one &= labels[static_cast<std::size_t>(j)] != label || given[j] == 1;
+      }
+      if (is_one) shape[i] = longest[label];
+    }
+    result.push_back(broadcast_to(operands[k], shape));
+  }
+  return result;
 }
 
 // --- factorizations ---
@@ -243,93 +262,28 @@ Variable tensordot(const Variable& a, const Variable& b, const Shape& a_axes, co
                                  b.array().view().describe()));
   }
   // Labels: those of b that are summed are those of a.
-  Subscripts subscripts;
-  std::string left, right;
-  for (int i = 0; i < a.ndim(); ++i) left += static_cast<char>('a' + i);
-  for (int i = 0; i < b.ndim(); ++i) right += static_cast<char>('a' + a.ndim() + i);
+  Labels left(static_cast<std::size_t>(a.ndim())), right(static_cast<std::size_t>(b.ndim()));
+  std::iota(left.begin(), left.end(), 0);
+  std::iota(right.begin(), right.end(), a.ndim());
   for (int i = 0; i < a_axes.ndim(); ++i) {
     int from = normalize_axis("tensordot", a_axes[i], a.ndim());
     int to = normalize_axis("tensordot", b_axes[i], b.ndim());
     right[static_cast<std::size_t>(to)] = left[static_cast<std::size_t>(from)];
   }
-  for (char label : left) {
-    if (!has(right, label)) subscripts.result += label;
-  }
-  for (char label : right) {
-    if (!has(left, label)) subscripts.result += label;
-  }
-  subscripts.operands = {left, right};
-  return apply<Einsum>({a, b}, subscripts)[0];
+  Labels result;
+  auto not_in = [](const Labels& other) {
+    return [&](Label label) { return !holds(other, label); };
+  };
+  std::copy_if(left.begin(), left.end(), std::back_inserter(result), not_in(right));
+  std::copy_if(right.begin(), right.end(), std::back_inserter(result), not_in(left));
+  return apply<Einsum>({a, b}, Subscripts{{left, right}, result, "tensordot"})[0];
 }
 
-Variable einsum(std::string_view given, const Variables& operands) {
-  std::string text;
-  for (char c : given) {
-    if (c != ' ') text += c;
-  }
-  std::size_t arrow = text.find("->");
-  Subscripts subscripts{terms_of(text.substr(0, arrow)), ""};
-  if (subscripts.operands.size() != operands.size()) {
-    throw_subscripts(given, "there is a term for each operand");
-  }
-  // The broadcast axes get labels that nothing else has.
-  std::string spare;
-  for (char c = 'A'; c <= 'Z'; ++c) {
-    if (!has(text, c)) spare += c;
-  }
-  std::vector<int> broadcast_axes;
-  int most = 0;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    std::string& labels = subscripts.operands[k];
-    std::size_t dots = labels.find("...");
-    int named = static_cast<int>(labels.size()) - (dots == labels.npos ? 0 : 3);
-    int rest = operands[k].ndim() - named;
-    if (rest < 0 || (rest > 0 && dots == labels.npos)) {
-      throw_subscripts(given, "a term has a label for each axis of its operand");
-    }
-    broadcast_axes.push_back(rest);
-    most = std::max(most, rest);
-  }
-  if (static_cast<std::size_t>(most) > spare.size()) {
-    throw_subscripts(given, "no capital letters are left for the axes of \"...\"");
-  }
-  std::string all = spare.substr(0, static_cast<std::size_t>(most));
-  Shape common = Shape::filled(most, 1);
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    std::string& labels = subscripts.operands[k];
-    std::size_t dots = labels.find("...");
-    if (dots == labels.npos) continue;
-    int rest = broadcast_axes[k];
-    Shape shape;
-    for (int i = 0; i < rest; ++i) {
-      shape.push_back(operands[k].shape(static_cast<int>(dots) + i));
-    }
-    common = broadcast_shapes("einsum", common, shape);
-    labels.replace(dots, 3, all.substr(static_cast<std::size_t>(most - rest)));
-  }
-  if (arrow == text.npos) {
-    std::string joined, once;
-    for (const std::string& labels : subscripts.operands) joined += labels;
-    for (char label : joined) {
-      if (!has(all, label) && std::count(joined.begin(), joined.end(), label) == 1) once += label;
-    }
-    std::sort(once.begin(), once.end());
-    subscripts.result = all + once;
-  } else {
-    subscripts.result = text.substr(arrow + 2);
-    std::size_t dots = subscripts.result.find("...");
-    if (dots != subscripts.result.npos) subscripts.result.replace(dots, 3, all);
-  }
-  Variables xs;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    Shape shape = operands[k].shape();
-    for (int i = 0; i < shape.ndim(); ++i) {
-      std::size_t place = all.find(subscripts.operands[k][static_cast<std::size_t>(i)]);
-      if (place != all.npos) shape[i] = common[static_cast<int>(place)];
-    }
-    xs.push_back(broadcast_to(operands[k], shape));
-  }
-  return apply<Einsum>(xs, subscripts)[0];
+Variable einsum(std::string_view text, const Variables& operands) {
+  Arrays arrays;
+  for (const Variable& operand : operands) arrays.push_back(operand.array());
+  Subscripts subscripts = rensa::detail::parse_subscripts(text, arrays);
+  return apply<Einsum>(stretched(operands, subscripts), subscripts)[0];
 }
 
 Variable inv(const Variable& a) { return apply<Inv>({a})[0]; }

@@ -21,8 +21,8 @@ namespace functions {
 [[nodiscard]] Variable tensordot(const Variable& a, const Variable& b, const Shape& a_axes,
                                  const Shape& b_axes);
 /// Einstein's sums in NumPy's notation, einsum("ij,jk->ik", {a, b}), with "..." for broadcast axes
-/// and repeated labels for diagonals. Throws ValueError for subscripts that say nothing or do not
-/// fit, ShapeError for extents that do not.
+/// and repeated labels for diagonals; an extent of 1 stands for any other of its label. Throws
+/// ValueError for subscripts that say nothing or do not fit, ShapeError for extents that do not.
 [[nodiscard]] Variable einsum(std::string_view subscripts, const Variables& operands);
 
 /// The inverse. Chainer's batch_inv is the same of a batch.

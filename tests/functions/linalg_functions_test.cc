@@ -71,12 +71,36 @@ TEST(LinalgFunctions, TermsWithoutLabelsHaveGradients) {
   }
 }
 
+TEST(LinalgFunctions, ExtentsOfOneAreStretched) {
+  xp::random::seed(4);
+  for (const auto& [subscripts, shapes] : std::vector<std::pair<const char*, std::vector<Shape>>>{
+           {"ij,ij->ij", {{2, 1}, {2, 3}}},
+           {"ij,jk->ik", {{2, 3}, {1, 2}}},
+           {"ij,jk->k", {{1, 3}, {1, 2}}},
+           {"ii,i->i", {{1, 1}, {3}}},
+           {"...i,...i", {{2, 1}, {1, 2, 3}}}}) {
+    SCOPED_TRACE(subscripts);
+    Arrays x;
+    for (const Shape& shape : shapes)
+      x.push_back(xp::random::uniform(-1, 1, shape, float64, cpu()));
+    Variables in(x.begin(), x.end());
+    Array y = xp::einsum(subscripts, x);
+    EXPECT_TRUE(xp::allclose(F::einsum(subscripts, in).array(), y));
+    auto f = [&](const Variables& given) -> Variables { return {F::einsum(subscripts, given)}; };
+    EXPECT_NO_THROW(gradient_check::check_backward(f, x, {xp::ones_like(y)}));
+    EXPECT_NO_THROW(gradient_check::check_double_backward(f, x, {xp::ones_like(y)}));
+  }
+}
+
 TEST(LinalgFunctions, SubscriptsThatDoNotFitAreErrors) {
   Variable a(xp::ones({2, 3})), b(xp::ones({3, 4}));
   EXPECT_THROW(F::einsum("ij->ij", {a, b}), ValueError);
   EXPECT_THROW(F::einsum("ijk->i", {a}), ValueError);
   EXPECT_THROW(F::einsum("i->i", {a}), ValueError);
   EXPECT_THROW(F::einsum("ij,ij->ij", {a, b}), ShapeError);
+  EXPECT_THROW(F::einsum("ii->i", {Variable(xp::ones({1, 3}))}), ShapeError);
+  EXPECT_THROW(F::einsum("i.j", {a}), ValueError);
+  EXPECT_THROW(F::einsum("ij->ii", {a}), ValueError);
   EXPECT_THROW(F::einsum("...j,...j->...", {a, b}), ShapeError);
   EXPECT_THROW(F::tensordot(a, b, 2), ShapeError);
   EXPECT_THROW(F::tensordot(a, b, 3), ValueError);
