@@ -13,6 +13,7 @@
 
 namespace rensa {
 
+using detail::axis_of;
 using detail::holds;
 using detail::kBroadcastLabel;
 using detail::Label;
@@ -25,10 +26,7 @@ struct Term {
   Array array;
   Labels labels;
 
-  std::int64_t extent(Label label) const {
-    auto at = std::find(labels.begin(), labels.end(), label);
-    return array.shape()[static_cast<int>(at - labels.begin())];
-  }
+  std::int64_t extent(Label label) const { return array.shape()[axis_of(labels, label)]; }
 };
 
 // `a` with its axes named; an axis of a repeated label becomes part of the diagonal.
@@ -37,13 +35,12 @@ Term labelled(std::string_view subscripts, const Array& a, const Labels& labels)
   Shape shape, strides;
   int axis = 0;
   for (Label label : labels) {
-    auto at = std::find(term.labels.begin(), term.labels.end(), label);
-    if (at == term.labels.end()) {
+    if (!holds(term.labels, label)) {
       term.labels.push_back(label);
       shape.push_back(a.shape()[axis]);
       strides.push_back(a.strides()[axis]);
     } else {
-      int first = static_cast<int>(at - term.labels.begin());
+      int first = axis_of(term.labels, label);
       if (shape[first] != a.shape()[axis]) {
         throw ShapeError(fmt::format(
             "einsum: \"{}\": label '{}' stands for extents {} and {} of {}", subscripts,
@@ -109,9 +106,8 @@ Term summed(const Term& term, const Labels& kept) {
 Array arranged(const Term& term, const Labels& labels) {
   Shape shape, strides;
   for (Label label : labels) {
-    auto at = std::find(term.labels.begin(), term.labels.end(), label);
-    bool there = at != term.labels.end();
-    int axis = static_cast<int>(at - term.labels.begin());
+    bool there = holds(term.labels, label);
+    int axis = axis_of(term.labels, label);
     shape.push_back(there ? term.array.shape()[axis] : 1);
     strides.push_back(there ? term.array.strides()[axis] : 0);
   }

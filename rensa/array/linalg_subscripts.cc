@@ -121,6 +121,10 @@ bool holds(const Labels& labels, Label label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
+int axis_of(const Labels& labels, Label label) {
+  return static_cast<int>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+}
+
 Subscripts parse_subscripts(std::string_view text, std::span<const Array> operands) {
   Written written(text);
   if (operands.empty() || written.inputs.size() != operands.size()) {

@@ -10,13 +10,15 @@
 
 namespace rensa::detail {
 
-/// The name of an axis: a letter's code, or kBroadcastLabel + i for the i-th axis from the right
-/// among those of "...".
+/// The name of an axis: a letter's code, kBroadcastLabel + i for the i-th axis from the right among
+/// those of "...", or any other number below that where nobody wrote it.
 using Label = int;
 using Labels = std::vector<Label>;
 inline constexpr Label kBroadcastLabel = 256;
 
 bool holds(const Labels& labels, Label label);
+/// The first axis of that label, which is there.
+int axis_of(const Labels& labels, Label label);
 
 /// Subscripts with "..." spelled out: a label for each axis of each operand and of the result.
 struct Subscripts {

@@ -22,6 +22,7 @@
 
 namespace rensa::functions {
 
+using rensa::detail::axis_of;
 using rensa::detail::holds;
 using rensa::detail::Label;
 using rensa::detail::Labels;
@@ -30,11 +31,6 @@ using rensa::detail::Subscripts;
 namespace {
 
 // --- einsum ---
-/// The first axis of that label.
-int axis_of(const Labels& labels, Label label) {
-  return static_cast<int>(std::find(labels.begin(), labels.end(), label) - labels.begin());
-}
-
 class Einsum final : public FunctionNode {
  public:
   explicit Einsum(Subscripts subscripts)
@@ -71,7 +67,7 @@ class Einsum final : public FunctionNode {
   }
 
  private:
-  // The sum of products of gy and the other operands, each extent as long as any of its label;
+  // The sum of products of gy and the other operands, also over what an extent of 1 stood for;
   // where nothing else has an axis of this one the gradient is the same all along it, and off a
   // diagonal it is 0.
   Variable gradient_of_operand(std::size_t i, const Variables& x, const Variable& gy) const {
@@ -84,16 +80,19 @@ class Einsum final : public FunctionNode {
       product.operands.push_back(subscripts_.operands[k]);
       factors.push_back(x[k]);
     }
-    Shape beside;
     for (int axis = 0; axis < shape.ndim(); ++axis) {
       Label label = labels[static_cast<std::size_t>(axis)];
-      bool first = axis == axis_of(labels, label);
       bool known = std::any_of(product.operands.begin(), product.operands.end(),
                                [&](const Labels& others) { return holds(others, label); });
-      if (first && known) product.result.push_back(label);
-      beside.push_back(first && known ? shape[axis] : 1);
+      bool first = axis == axis_of(labels, label);
+      if (first && known && shape[axis] != 1) product.result.push_back(label);
     }
-    Variable g = reshape(rensa::apply<Einsum>(factors, product)[0], beside);
+    Variable g = rensa::apply<Einsum>(factors, product)[0];
+    Shape beside = Shape::filled(shape.ndim(), 1);
+    for (int axis = 0; axis < g.ndim(); ++axis) {
+      beside[axis_of(labels, product.result[static_cast<std::size_t>(axis)])] = g.shape(axis);
+    }
+    g = reshape(g, beside);
     for (int axis = 0; axis < shape.ndim(); ++axis) {
       int first = axis_of(labels, labels[static_cast<std::size_t>(axis)]);
       if (first == axis) continue;
@@ -106,35 +105,6 @@ class Einsum final : public FunctionNode {
 
   Subscripts subscripts_;
 };
-
-/// The operands with extents of 1 stretched where their label stands for more elsewhere: their
-/// gradients are then those of broadcast_to. Extents that do not fit stay as they are.
-Variables stretched(const Variables& operands, const Subscripts& subscripts) {
-  std::map<Label, std::int64_t> longest;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    for (int i = 0; i < operands[k].ndim(); ++i) {
-      Label label = subscripts.operands[k][static_cast<std::size_t>(i)];
-      std::int64_t& most = longest.try_emplace(label, 1).first->second;
-      if (most == 1) most = operands[k].shape(i);
-    }
-  }
-  Variables result;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    const Labels& labels = subscripts.operands[k];
-    const Shape& given = operands[k].shape();
-    Shape shape = given;
-    for (int i = 0; i < given.ndim(); ++i) {
-      Label label = labels[static_cast<std::size_t>(i)];
-      bool is_one = true;
-      for (int j = 0; j < given.ndim(); ++j) {
-        is_one &= labels[static_cast<std::size_t>(j)] != label || given[j] == 1;
-      }
-      if (is_one) shape[i] = longest[label];
-    }
-    result.push_back(broadcast_to(operands[k], shape));
-  }
-  return result;
-}
 
 // --- factorizations ---
 Variable matrix_transpose(const Variable& x) { return swapaxes(x, -2, -1); }
@@ -283,7 +253,7 @@ Variable einsum(std::string_view text, const Variables& operands) {
   Arrays arrays;
   for (const Variable& operand : operands) arrays.push_back(operand.array());
   Subscripts subscripts = rensa::detail::parse_subscripts(text, arrays);
-  return apply<Einsum>(stretched(operands, subscripts), subscripts)[0];
+  return apply<Einsum>(operands, subscripts)[0];
 }
 
 Variable inv(const Variable& a) { return apply<Inv>({a})[0]; }

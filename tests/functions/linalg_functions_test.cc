@@ -76,6 +76,8 @@ TEST(LinalgFunctions, ExtentsOfOneAreStretched) {
   for (const auto& [subscripts, shapes] : std::vector<std::pair<const char*, std::vector<Shape>>>{
            {"ij,ij->ij", {{2, 1}, {2, 3}}},
            {"ij,jk->ik", {{2, 3}, {1, 2}}},
+           {"ij,jk->ik", {{2, 1}, {3, 2}}},
+           {"ij,jk,k", {{2, 1}, {3, 4}, {1}}},
            {"ij,jk->k", {{1, 3}, {1, 2}}},
            {"ii,i->i", {{1, 1}, {3}}},
            {"...i,...i", {{2, 1}, {1, 2, 3}}}}) {
