@@ -82,9 +82,10 @@ bool skinny_is_likely_faster(const PlanKey& key) {
   std::int64_t shorter = std::min(key.m, key.n), longer = std::max(key.m, key.n);
   switch (skinny_kind(key)) {
     case PlanKind::outer: {
-      // A block has eight rows of 128 columns.
+      // A block has eight rows of 128 columns. What a column times a row takes is storing it.
       bool fills_blocks = key.n >= 32 || key.m * key.batch <= 512;
-      return fills_blocks && ceil_div(key.n, 128) * ceil_div(key.m, 8) * key.batch <= 1024;
+      bool few = ceil_div(key.n, 128) * ceil_div(key.m, 8) * key.batch <= 1024;
+      return fills_blocks && (few || key.k == 1);
     }
     case PlanKind::dot: {
       // Four rows at a time read all of the short operand.

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "rensa/backend/cuda/kernel.cuh"
@@ -75,6 +76,7 @@ bool takes_boxes(const PlanKey& key, Device device) {
          key.a_ld >= key.k && key.b_ld >= b_width(key) && has_boxes(device);
 }
 bool is_rounded(const PlanKey& key) { return is_half(key) || key.tf32; }
+bool is_vector(const PlanKey& key) { return std::min(key.m, key.n) == 1; }
 
 /// Calls f(form without warps, the most warps it may have) for each size of tile that fits the key,
 /// the smallest of a kind first.
@@ -155,15 +157,17 @@ std::int64_t tiles_of(const PlanKey& key, std::int64_t rows, std::int64_t column
   return ceil_div(key.m, rows) * ceil_div(key.n, columns) * key.batch;
 }
 
-/// Whether a block of the form may have the shared memory it takes. GPUs for desktops have half of
-/// what others have.
-bool fits_memory(const PlanKey& key, TileForm form, Device device) {
+/// The shared memory of a block of the form, which is not of large tiles, at most.
+std::int64_t bytes_of_block(const PlanKey& key, TileForm form) {
   constexpr std::int64_t kCopiedLineBytes = 96;  // of 64 bytes of a line with its pads, at most
   std::int64_t needed = ceil_div(key.k, depth(key, form.boxes) * form.warps);
   std::int64_t lines =
       std::min<std::int64_t>(needed, kWarpParts) * form.warps * (form.rows + form.columns);
-  std::int64_t bytes = lines * (form.boxes ? kBoxDepthBytes : kCopiedLineBytes);
-  return bytes + 2 * kBoxAlignment <= most_shared_memory("matmul", device);
+  return lines * (form.boxes ? kBoxDepthBytes : kCopiedLineBytes) + 2 * kBoxAlignment;
+}
+/// Whether it may have that much. GPUs for desktops have half of what others have.
+bool fits_memory(const PlanKey& key, TileForm form, Device device) {
+  return bytes_of_block(key, form) <= most_shared_memory("matmul", device);
 }
 
 /// Whether it is likely the gradient of a last layer's weights, beside which those of other layers
@@ -178,8 +182,25 @@ bool comes_beside_large(const PlanKey& key, Device device) {
 }
 constexpr std::uint8_t kBesideLarge = 4;
 
-/// Of the forms with or without boxes the first that has a multiprocessor for each block, and
-/// blocks that are done before cuBLASLt's, as far as was measured on an H200.
+/// A warp for each of its parts of k, if it may have as many.
+std::uint8_t likely_warps(const PlanKey& key, TileForm form, int most) {
+  std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
+  int warps = 1;
+  while (warps < parts && warps < most) warps *= 2;
+  return static_cast<std::uint8_t>(warps);
+}
+
+/// How many blocks may share a multiprocessor where cuBLASLt's tiles still take longer: several of
+/// small tiles with little to do.
+std::int64_t likely_to_share(const PlanKey& key, TileForm form) {
+  constexpr std::int64_t kShort = 32, kSmall = 256;
+  bool little = key.k <= kShort && form.rows * form.columns <= kSmall;
+  return little && !is_vector(key) ? 4 : 1;
+}
+
+/// Of the forms with or without boxes the first that has a multiprocessor for each block, or for as
+/// many as are likely to share one, and blocks that are done before cuBLASLt's, as far as was
+/// measured on an H200.
 std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes) {
   bool half = is_half(key);
   std::int64_t most_work = half ? 128 : 256;  // thousands of multiplications of a block
@@ -191,13 +212,11 @@ std::optional<TileForm> first_form(const PlanKey& key, Device device, bool boxes
     // What a gate costs as a pass of its own pays for longer sums.
     bool long_with_gate = key.gate_follows && area == 1024 && key.k <= 1024;
     if (first || form.boxes != boxes || form.tensor_cores != tensor_cores ||
-        tiles_of(key, form.rows, form.columns) > kMultiprocessors || (half && area > 512) ||
-        (area * key.k > most_work << 10 && !long_with_gate)) {
+        tiles_of(key, form.rows, form.columns) > likely_to_share(key, form) * kMultiprocessors ||
+        (half && area > 512) || (area * key.k > most_work << 10 && !long_with_gate)) {
       return;
     }
-    std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
-    form.warps = 1;
-    while (form.warps < parts && form.warps < most) form.warps *= 2;
+    form.warps = likely_warps(key, form, most);
     if (comes_beside_large(key, device)) form.warps = std::min(form.warps, kBesideLarge);
     if (form.warps > 8 && !fits_memory(key, form, device)) form.warps = 8;
     if (fits_memory(key, form, device)) first = form;
@@ -269,6 +288,81 @@ std::optional<TileForm> likely_large_form(const PlanKey& key, Device device) {
   return std::nullopt;
 }
 
+/// How long a product takes by tiles of a size, in microseconds on an H200: to begin, for each part
+/// of k that the blocks of a multiprocessor have together, and for each of these blocks.
+struct SharedTimes {
+  Size size;
+  double start, part, block;
+};
+/// The same of cuBLASLt: to begin, for a thousand terms, for a thousand of each tile of 64 x 64
+/// that a multiprocessor has, and for a million elements of c.
+struct LibraryTimes {
+  double start, terms, tile_terms, elements;
+};
+struct LikelyTimes {
+  SharedTimes ours[3];  // of tiles in boxes
+  LibraryTimes library;
+};
+// Fitted to the times of some 360 products of 1 to 1024 rows, columns and terms, 1 to 64 at a time,
+// which other rules leave to cuBLASLt.
+constexpr LikelyTimes kTimesOfFloats = {
+    {{{16, 16}, 1.4, 0.1, 0.08}, {{16, 32}, 1.8, 0.175, 0.165}, {{32, 32}, 1.5, 0.26, 0.36}},
+    {2.3, 0.2, 7.3, 5.5}};
+constexpr LikelyTimes kTimesOfTf32 = {
+    {{{16, 16}, 1.4, 0.083, 0.036}, {{16, 32}, 1.55, 0.108, 0.09}, {{32, 32}, 1.95, 0.136, 0.19}},
+    {2.75, 2.3, 5.75, 1.35}};
+constexpr LikelyTimes kTimesOfHalves = {
+    {{{16, 16}, 1.6, 0.08, 0.08}, {{16, 32}, 1.55, 0.105, 0.125}, {{32, 32}, 2.1, 0.125, 0.18}},
+    {2.5, 0.95, 2.3, 0.55}};
+
+/// Of the forms in boxes the one that is likely done first where multiprocessors have several of
+/// its blocks, if that is well before cuBLASLt is.
+std::optional<TileForm> likely_shared_form(const PlanKey& key, Device device) {
+  constexpr double kWellBefore = 1.1;
+  if (!takes_boxes(key, device) || key.tf32.is_x3() || (is_vector(key) && !is_rounded(key))) {
+    return std::nullopt;
+  }
+  const LikelyTimes& times = is_half(key) ? kTimesOfHalves
+                             : key.tf32   ? kTimesOfTf32
+                                          : kTimesOfFloats;
+  auto share = [&](Size size) {
+    return static_cast<double>(tiles_of(key, size.rows, size.columns)) / kMultiprocessors;
+  };
+  auto parts = static_cast<double>(ceil_div(key.k, depth(key, true)));
+  std::optional<TileForm> best;
+  double least = 0;
+  for (const SharedTimes& of : times.ours) {
+    TileForm form{of.size.rows, of.size.columns, 0, is_rounded(key), true};
+    form.warps = likely_warps(key, form, 8);
+    if (!fits_memory(key, form, device)) continue;
+    double blocks = share(of.size);
+    if (bytes_of_block(key, form) > memory_of_one_alone(device)) blocks = std::ceil(blocks);
+    double time = of.start + std::max(blocks, 1.0) * parts * of.part + blocks * of.block;
+    if (best && time >= least) continue;
+    best = form;
+    least = time;
+  }
+  const LibraryTimes& library = times.library;
+  double thousands = static_cast<double>(key.k) / 1000;
+  double theirs = library.start +
+                  thousands * (library.terms + share({64, 64}) * library.tile_terms) +
+                  key.multiplications() / static_cast<double>(key.k) * 1e-6 * library.elements;
+  return best && least * kWellBefore < theirs ? best : std::nullopt;
+}
+
+/// Of a vector times a matrix, with long sums. A tile has one row or column to do: by fused
+/// multiply-adds cuBLASLt is faster, but for widths at which its first proposal is slow.
+std::optional<TileForm> likely_vector_form(const PlanKey& key, Device device) {
+  constexpr std::int64_t kWide = 512, kLongest = 1024;
+  if (!is_small(key)) return std::nullopt;
+  bool wide = std::max(key.m, key.n) >= kWide, moderate = key.k <= kLongest;
+  bool wins = is_half(key) || (key.tf32 && (wide || moderate)) ||
+              (wide && moderate && key.batch == 1 && tiles_of(key, 16, 16) <= kMultiprocessors);
+  if (!wins) return std::nullopt;
+  if (auto form = first_form(key, device, true)) return form;
+  return likely_shared_form(key, device);
+}
+
 }  // namespace
 
 std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
@@ -298,9 +392,8 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
 
 std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   if (!is_possible(key, device)) return std::nullopt;
-  // A long sum for a vector has one row of a tile to do, and few blocks.
-  constexpr std::int64_t kLongVector = 256;
-  if (std::min(key.m, key.n) == 1 && key.k > kLongVector) return std::nullopt;
+  constexpr std::int64_t kLong = 256;
+  if (is_vector(key) && key.k > kLong) return likely_vector_form(key, device);
   constexpr std::int64_t kFewBlocks = 48;
   bool few = tiles_of(key, 16, 16) < kFewBlocks;
   if (key.tf32.is_x3() && !few) {
@@ -308,13 +401,14 @@ std::optional<TileForm> likely_tile_form(const PlanKey& key, Device device) {
   }
   if (auto form = likely_large_form(key, device)) return form;
   if (!is_small(key)) return std::nullopt;
-  constexpr std::int64_t kLong = 256;
-  // By fused multiply-adds few blocks go faster by tiles of eight rows, of which there are no
-  // boxes.
-  if (key.k >= kLong && (!few || is_rounded(key))) {
+  // Few blocks go faster by the smallest tiles, of which there are no boxes: by fused multiply-adds
+  // always, of 16 bits as long as their sums are not very long.
+  std::int64_t long_sum = few && is_half(key) ? 2 * kLong : kLong;
+  if (key.k >= long_sum && (!few || is_rounded(key))) {
     if (auto form = first_form(key, device, true)) return form;
   }
-  return first_form(key, device, false);
+  if (auto form = first_form(key, device, false)) return form;
+  return likely_shared_form(key, device);
 }
 
 bool takes_update(const PlanKey& key, TileForm form) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "rensa/operations/matmul/cuda_skinny.h"
 #include "tests/backend/cuda/matmul_tiles.h"
 #include "tests/testing.h"
 
@@ -76,6 +78,67 @@ TEST(MatmulTileForms, BoxesForOperandsThatHaveThem) {
     cuda::PlanKey other = key;
     change(other);
     EXPECT_FALSE(any_boxes(other));
+  }
+}
+
+/// Rows and columns of the form that a product likely goes by, {0, 0} where it is left to cuBLASLt.
+std::pair<int, int> likely_size(const Product& p, const Precision& precision, bool b_transposed) {
+  auto form = cuda::likely_tile_form(operands(p, precision, false, b_transposed).key, gpu());
+  return form ? std::pair<int, int>(form->rows, form->columns) : std::pair(0, 0);
+}
+
+TEST(MatmulTileForms, SeveralBlocksShareAMultiprocessorWhereTheyAreLikelyFaster) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
+  struct Case {
+    Product product;
+    bool b_transposed;
+    std::pair<int, int> floats, tf32, halves;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{10, 1024, 64, 8}, false, {16, 16}, {16, 32}, {0, 0}},
+           {{10, 1024, 1024, 8}, false, {0, 0}, {16, 32}, {16, 32}},
+           {{200, 200, 200, 8}, false, {0, 0}, {0, 0}, {0, 0}},
+           {{150, 1000, 1000}, true, {0, 0}, {0, 0}, {0, 0}},
+           // A short sum, which is nearly done when it begins.
+           {{100, 1024, 32}, true, {16, 16}, {16, 16}, {16, 16}},
+           {{1024, 64, 8}, true, {8, 16}, {16, 8}, {16, 8}},
+       }) {
+    const Product& p = c.product;
+    SCOPED_TRACE(::testing::PrintToString(std::vector{p.m, p.n, p.k, p.batch}));
+    EXPECT_EQ(likely_size(p, kPrecisions[0], c.b_transposed), c.floats);
+    EXPECT_EQ(likely_size(p, kPrecisions[1], c.b_transposed), c.tf32);
+    EXPECT_EQ(likely_size(p, kPrecisions[3], c.b_transposed), c.halves);
+  }
+}
+
+// cuBLASLt may take several times as long for it.
+TEST(MatmulTileForms, AVectorTimesAMatrix) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_boxes(gpu())) GTEST_SKIP() << "a GPU before Hopper";
+  constexpr std::pair kSmall{16, 16}, kNone{0, 0};
+  for (const Precision& precision : kPrecisions) {
+    bool half = precision.dtype != Dtype::float32, rounded = half || precision.tf32;
+    EXPECT_EQ(likely_size({1, 1000, 1000}, precision, false), kSmall) << precision.name;
+    EXPECT_EQ(likely_size({1, 256, 1000}, precision, false), rounded ? kSmall : kNone)
+        << precision.name;
+    EXPECT_EQ(likely_size({1, 256, 2048}, precision, false), half ? kSmall : kNone)
+        << precision.name;
+    EXPECT_EQ(likely_size({1, 4096, 1024}, precision, false), rounded ? std::pair(16, 32) : kNone)
+        << precision.name;
+    EXPECT_EQ(likely_size({1, 1000, 1000, 64}, precision, false), kNone) << precision.name;
+  }
+}
+
+TEST(MatmulTileForms, AColumnTimesARowGoesByTheKernelForThemHoweverMany) {
+  RENSA_NEEDS_GPUS(1);
+  for (const Precision& precision : kPrecisions) {
+    auto likely = [&](Product p) {
+      return cuda::skinny_is_likely_faster(operands(p, precision, false, false).key);
+    };
+    EXPECT_TRUE(likely({200, 200, 1, 64})) << precision.name;
+    EXPECT_FALSE(likely({200, 200, 2, 64})) << precision.name;
+    EXPECT_TRUE(likely({200, 200, 2})) << precision.name;
   }
 }
 
