@@ -1,6 +1,7 @@
 // The training step of the guide's net: MLP 784-1000-1000-10, softmax cross entropy, SGD, the data
 // on the device and the batch gathered by index inside the step; eager and captured by one program
-// under one set of flags, and whether the two give the same parameters, bit for bit.
+// under one set of flags, and whether the two give the same parameters, bit for bit. A captured
+// step may make several updates one after the other, as a scan over batches does.
 #include <fmt/format.h>
 #include <rensa/rensa.h>
 
@@ -75,7 +76,7 @@ bool bit_equal(const std::vector<float>& a, const std::vector<float>& b) {
 struct Options {
   std::string device = "cpu";
   std::vector<std::int64_t> batch_sizes{100, 1024};
-  int eager_steps = 300, captured_steps = 1000, compared_steps = 100;
+  int eager_steps = 300, captured_steps = 1000, compared_steps = 100, updates = 1;
   bool autotune = false;
   CaptureOptions capture;
 };
@@ -96,23 +97,34 @@ bool run_row(const Options& options, const Data& data, std::int64_t batch, const
   print_figure(row + " rensa eager", median_seconds(eager_step, steps, device) * 1e6, "us/step");
   if (device.is_cpu()) return true;
 
+  auto updates_of = [&](Training& training) {
+    return [&training, batch, count = options.updates](const Variable& index) {
+      Variable loss;
+      for (int i = 0; i < count; ++i) loss = training(index[Slice(i * batch, (i + 1) * batch)]);
+      return loss;
+    };
+  };
   Training captured(data, initial);
-  Batches captured_batches(data, batch);
-  auto step = capture([&](const Variable& index) { return captured(index); }, options.capture);
+  Batches captured_batches(data, batch * options.updates);
+  auto step = capture(updates_of(captured), options.capture);
   auto captured_step = [&] { step(captured_batches.next()); };
-  double seconds = median_seconds(captured_step, options.captured_steps, device);
+  int calls = std::max(options.captured_steps / options.updates, 1);
+  double seconds = median_seconds(captured_step, calls, device) / options.updates;
   const CaptureStats stats = step.stats();
 
   Training one(data, initial), other(data, initial);
-  Batches batches(data, batch);
-  auto other_step = capture([&](const Variable& index) { return other(index); }, options.capture);
+  Batches batches(data, batch * options.updates);
+  auto one_step = updates_of(one);
+  auto other_step = capture(updates_of(other), options.capture);
   bool losses_equal = true;
   for (int i = 0; i < options.compared_steps; ++i) {
     Array index = batches.next();
-    losses_equal &= one(index).item<float>() == other_step(index).item<float>();
+    losses_equal &= one_step(index).item<float>() == other_step(index).item<float>();
   }
   bool equal = losses_equal && bit_equal(one.parameters(), other.parameters());
-  print_figure(row + " rensa captured", seconds * 1e6, "us/step",
+  row += " rensa captured";
+  if (options.updates > 1) row += fmt::format(", {} updates a replay", options.updates);
+  print_figure(row, seconds * 1e6, "us/step",
                fmt::format(", \"replays\": {}, \"fallbacks\": {}, \"operations\": {}, "
                            "\"rewritten_operations\": {}, \"equal_to_eager\": {}",
                            stats.replays, stats.fallbacks, stats.operations,
@@ -132,6 +144,9 @@ int main(int argc, char** argv) try {
   app.add_option("--captured-steps", options.captured_steps, "steps a timing")
       ->capture_default_str();
   app.add_option("--compared-steps", options.compared_steps, "steps that eager is compared over")
+      ->capture_default_str();
+  app.add_option("--updates", options.updates, "of a captured step, with a batch each")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("--autotune", options.autotune, "choose the products' plans by timing");
   app.add_flag("!--no-branches", options.capture.branches, "captured: one operation after another");

@@ -233,6 +233,47 @@ TEST_P(CaptureTest, ALongStepEqualsEagerBitForBit) {
   EXPECT_EQ(train(false), train(true));
 }
 
+// As a scan over the batches: each update has the gradients of its own, and the counts and rates
+// of its own.
+TEST_P(CaptureTest, SeveralUpdatesInOneStepEqualEagerBitForBit) {
+  auto train = [&](bool captured, const Optimizer& optimizer) {
+    constexpr std::int64_t kUpdates = 3, kBatch = 8;
+    xp::random::seed(5);
+    auto model = L::Classifier(Net(32, F::relu));
+    model.to_device(GetParam());
+    optimizer.setup(model);
+    CaptureCache cache(test_options());
+    CaptureCache::Step step = [&](const Variables& in) {
+      Variables losses;
+      for (std::int64_t i = 0; i < kUpdates; ++i) {
+        Slice batch(i * kBatch, (i + 1) * kBatch);
+        losses.push_back(optimizer.update(model, in[0][batch], in[1][batch]));
+      }
+      return losses;
+    };
+    std::vector<float> values;
+    for (int call = 0; call < 7; ++call) {
+      if (call == 5) optimizer.attribute("alpha") *= 0.5;
+      Variables in{
+          constant(xp::random::uniform(0, 1, {kUpdates * kBatch, 20}, float32, GetParam())),
+          constant(xp::random::randint(0, 10, {kUpdates * kBatch}, int32, GetParam()))};
+      for (const Variable& loss : captured ? cache.call(step, in) : step(in)) {
+        values.push_back(loss.item<float>());
+      }
+    }
+    for (const ParameterRef& p : model.params()) {
+      for (const Array& array : {p.array(), p.grad()}) {
+        for (float value : array.ravel().to_vector<float>()) values.push_back(value);
+      }
+    }
+    EXPECT_EQ(optimizer.t(), 7 * kUpdates);
+    EXPECT_EQ(cache.stats().replays, captured ? 4 : 0) << cache.stats().last_fallback;
+    return values;
+  };
+  EXPECT_EQ(train(false, optimizers::Adam({.alpha = 0.01})),
+            train(true, optimizers::Adam({.alpha = 0.01})));
+}
+
 // On a GPU the update of the first weights is part of the product that gives their gradient.
 TEST_P(CaptureTest, TheRateOfEachCallCounts) {
   auto train = [&](bool captured, bool rewrite) {
@@ -264,6 +305,38 @@ TEST_P(CaptureTest, TheRateOfEachCallCounts) {
   std::vector<float> eager = train(false, true);
   EXPECT_TRUE(train(true, true) == eager);
   EXPECT_TRUE(train(true, false) == eager);
+}
+
+// On a GPU each update of the first weights is part of the product that gives its gradient.
+TEST_P(CaptureTest, UpdatesInProductsFollowOneAnother) {
+  auto train = [&](bool captured) {
+    xp::random::seed(6);
+    LargeLayers net;
+    net.to_device(GetParam());
+    optimizers::SGD optimizer(0.01);
+    optimizer.setup(net);
+    CaptureCache cache(test_options());
+    CaptureCache::Step step = [&](const Variables& in) {
+      Variables losses;
+      for (const Variable& x : in) losses.push_back(optimizer.update(net, x));
+      return losses;
+    };
+    std::vector<float> values;
+    auto keep = [&](const Array& array) {
+      for (float value : array.ravel().to_vector<float>()) values.push_back(value);
+    };
+    for (int call = 0; call < 5; ++call) {
+      Variables in;
+      for (int i = 0; i < 3; ++i) {
+        in.push_back(constant(xp::random::normal(0, 1, {100, 784}, float32, GetParam())));
+      }
+      for (const Variable& y : captured ? cache.call(step, in) : step(in)) keep(y.array());
+    }
+    keep(net.first.W.array()), keep(net.first.W.grad()), keep(net.second.W.array());
+    EXPECT_EQ(cache.stats().replays, captured ? 2 : 0) << cache.stats().last_fallback;
+    return values;
+  };
+  EXPECT_EQ(train(false), train(true));
 }
 
 // Each call of dropout asks the host for two numbers: more than the arguments of a kernel hold.
