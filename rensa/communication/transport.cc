@@ -35,9 +35,8 @@ std::string Transport::disagreement(const Announced& awaited, const Announced& c
 std::string Transport::silence(const Label& label, std::chrono::seconds timeout,
                                const std::string& ranks) {
   return fmt::format(
-      "{}: nothing came for {} s from {}: it is stopped, or far behind; "
-      "RENSA_COMMUNICATION_TIMEOUT "
-      "is how long to wait",
+      "{}: nothing came for {} s from {}: it is stopped, far behind or cut off; "
+      "RENSA_COMMUNICATION_TIMEOUT is how long to wait",
       label.str(), timeout.count(), ranks);
 }
 
