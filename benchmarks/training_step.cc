@@ -58,7 +58,11 @@ class Training {
 /// The batches of an epoch in turn, again and again.
 class Batches {
  public:
-  Batches(const Data& data, std::int64_t size) : order_(data.order), size_(size) {}
+  Batches(const Data& data, std::int64_t size) : order_(data.order), size_(size) {
+    if (size > kSamples) {
+      throw ValueError(fmt::format("{} samples a step, of {} that there are", size, kSamples));
+    }
+  }
   Array next() {
     std::int64_t first = next_++ % (kSamples / size_) * size_;
     return order_[Slice(first, first + size_)];

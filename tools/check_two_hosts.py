@@ -54,25 +54,32 @@ class Hosts:
         subprocess.run(["ip", "link", "set", "wire", "down"], check=True)
 
 
-def fail(what, ranks):
-    print(what)
+def ends_of(ranks, seconds):
+    """The status of each, negative where it was killed after so many seconds, and what it said."""
+    ends = []
     for rank in ranks:
-        rank.kill()
-        print(f"--- {rank.args}: {rank.wait()}\n{rank.stdout.read()}")
+        try:
+            said = rank.communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            rank.kill()
+            said = rank.communicate()[0]
+        ends.append((rank.returncode, said))
+    return ends
+
+
+def fail(what, ends):
+    print(what, *(f"--- rank {rank} ended with {status}:\n{said}" for rank, (status, said) in enumerate(ends)),
+          sep="\n")
     return 1
 
 
 def give_the_same(hosts, program, folder):
     """What four processes of one host have left in folder/one."""
-    ranks = hosts.start(2, WAITS, program, "--epoch", "2", out=f"{folder}/rank")
-    try:
-        statuses = [rank.wait(2 * WAITS) for rank in ranks]
-    except subprocess.TimeoutExpired:
-        return fail("two hosts do not end", ranks)
-    if any(statuses):
-        return fail(f"two hosts end with {statuses}", ranks)
+    ends = ends_of(hosts.start(2, WAITS, program, "--epoch", "2", out=f"{folder}/rank"), 2 * WAITS)
+    if any(status for status, _ in ends):
+        return fail("two hosts do not train", ends)
     models = [pathlib.Path(folder, name, "model.npz").read_bytes() for name in ("one", "rank0")]
-    return 0 if models[0] == models[1] else fail("two hosts give another model than one", ranks)
+    return 0 if models[0] == models[1] else fail("two hosts give another model than one", ends)
 
 
 def end_where_they_are_cut(hosts, program, folder):
@@ -81,16 +88,11 @@ def end_where_they_are_cut(hosts, program, folder):
         if line.split()[:1] == ["1"]:
             break
     hosts.cut()
-    said = []
-    for host, rank in enumerate(ranks):
-        try:
-            said.append(rank.communicate(timeout=10 * CUT_WAITS)[0])
-        except subprocess.TimeoutExpired:
-            return fail(f"host {host} does not end {10 * CUT_WAITS} s after the wire was cut", ranks)
+    ends = ends_of(ranks, 10 * CUT_WAITS)
+    for host, (status, said) in enumerate(ends):
         wanted = f"nothing came for {CUT_WAITS} s from rank {1 - host} (host host-{1 - host}, process "
-        if rank.returncode == 0 or wanted not in said[host]:
-            print(f"host {host} ended with {rank.returncode}; it should have said: {wanted}\n{said[host]}")
-            return 1
+        if status <= 0 or wanted not in said:
+            return fail(f"cut off, host {host} should have ended and said: {wanted}", ends)
     return 0
 
 

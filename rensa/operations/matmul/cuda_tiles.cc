@@ -31,6 +31,7 @@ bool is_half(const PlanKey& key) {
 std::int64_t depth(const PlanKey& key, bool boxes) {
   return (boxes ? kBoxDepthBytes : 64) / itemsize(key.dtype);
 }
+std::int64_t parts_of(const PlanKey& key, bool boxes) { return ceil_div(key.k, depth(key, boxes)); }
 
 /// Whether every line of an operand can be read 16 bytes at a time. `width` is a line's.
 bool has_chunks(const PlanKey& key, PlanKey::Aligned operand, std::int64_t ld, std::int64_t stride,
@@ -103,7 +104,7 @@ constexpr TileForm kPanels[] = {{128, 64, 8, true}, {64, 64, 4, true}};
 
 bool takes_panels(const PlanKey& key, TileForm form, Device device) {
   constexpr std::int64_t kMostParts = 8;
-  std::int64_t parts = ceil_div(key.k, depth(key, false));
+  std::int64_t parts = parts_of(key, false);
   std::int64_t bytes = parts * (form.rows + form.columns) * kPanelLineBytes;
   return is_rounded(key) && lines_have_chunks(key) && std::min(key.m, key.n) > kNarrow &&
          parts <= kMostParts && bytes <= most_shared_memory("matmul", device);
@@ -184,7 +185,7 @@ constexpr std::uint8_t kBesideLarge = 4;
 
 /// A warp for each of its parts of k, if it may have as many.
 std::uint8_t likely_warps(const PlanKey& key, TileForm form, int most) {
-  std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
+  std::int64_t parts = parts_of(key, form.boxes);
   int warps = 1;
   while (warps < parts && warps < most) warps *= 2;
   return static_cast<std::uint8_t>(warps);
@@ -328,7 +329,7 @@ std::optional<TileForm> likely_shared_form(const PlanKey& key, Device device) {
   auto share = [&](Size size) {
     return static_cast<double>(tiles_of(key, size.rows, size.columns)) / kMultiprocessors;
   };
-  auto parts = static_cast<double>(ceil_div(key.k, depth(key, true)));
+  auto parts = static_cast<double>(parts_of(key, true));
   std::optional<TileForm> best;
   double least = 0;
   for (const SharedTimes& of : times.ours) {
@@ -374,7 +375,7 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
   if (takes_fma_panel(key, device)) forms.push_back(kFmaPanel);
   if (!is_small(key)) return forms;
   for_each_size(key, device, [&](TileForm form, int most) {
-    std::int64_t parts = ceil_div(key.k, depth(key, form.boxes));
+    std::int64_t parts = parts_of(key, form.boxes);
     for (int warps = 1; warps <= most; warps *= 2) {
       if (warps >= 2 * parts) break;
       // A warp that has many parts alone is for products of many tiles, which are not these.
