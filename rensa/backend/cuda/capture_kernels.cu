@@ -53,28 +53,18 @@ __device__ __forceinline__ unsigned long long number_of(const CrossingParams& pa
   return *params.launch * params.numbers_of_a_launch + params.marks[i].number;
 }
 
-// By a release and an acquire of the mark: whoever has seen it sees what the work before it has
-// written. (Of fences that order all accesses alike each takes a microsecond or two more.)
 __global__ void tell(const __grid_constant__ CrossingParams params) {
   wait_for_previous();
   int i = static_cast<int>(threadIdx.x);
-  if (i >= params.num_marks) return;
-  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(params.marks[i].word),
-               "l"(number_of(params, i))
-               : "memory");
+  if (i < params.num_marks) store_release(params.marks[i].word, number_of(params, i));
 }
 
 __global__ void await(const __grid_constant__ CrossingParams params) {
   wait_for_previous_alone();
   int i = static_cast<int>(threadIdx.x);
   if (i >= params.num_marks) return;
-  unsigned long long number = number_of(params, i), told;
-  do {
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];"
-                 : "=l"(told)
-                 : "l"(params.marks[i].word)
-                 : "memory");
-  } while (told < number);
+  unsigned long long number = number_of(params, i);
+  while (load_acquire(params.marks[i].word) < number) {}
 }
 
 static_assert(kMaxCaptureScalars <= kBlock);

@@ -525,7 +525,7 @@ struct BytesArgs {
   unsigned turn;
 };
 
-// By one block, whose writes are all there before the flag is.
+// By one block.
 template <class Unit>
 __global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ BytesArgs args) {
   wait_for_previous();
@@ -533,9 +533,8 @@ __global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ Byt
   for (std::int64_t i = threadIdx.x; i < units; i += blockDim.x) {
     reinterpret_cast<Unit*>(args.out)[i] = reinterpret_cast<const Unit*>(args.in)[i];
   }
-  __threadfence_system();
   __syncthreads();
-  if (threadIdx.x == 0) *static_cast<volatile unsigned*>(args.flag) = args.turn;
+  if (threadIdx.x == 0) store_release(args.flag, args.turn);
 }
 
 }  // namespace
