@@ -151,8 +151,8 @@ struct ProductArgs {
 ProductArgs product_args(const PlanKey& key, const MatmulRun& run);
 
 /// The plan for `key` on `device`, made when it is not there: from a loaded plan file, by timing
-/// (key.autotune) or by cuBLASLt's heuristic. While `stream` is being captured nothing is timed:
-/// the heuristic's plan serves. The plan lives as long as the process.
+/// (key.autotune), or as the shape and cuBLASLt's heuristic tell. While `stream` is being captured
+/// nothing is timed. The plan lives as long as the process.
 const MatmulPlan& matmul_plan(const PlanKey& key, Device device, cudaStream_t stream);
 
 /// Queues the product; the current device must be the context's. Returns cuBLASLt's status, which
@@ -166,7 +166,8 @@ cublasStatus_t run_plan(const MatmulPlan& plan, const MatmulRun& run);
 std::vector<PlanChoice> plan_candidates(const PlanKey& key, Device device, int count);
 
 /// The fastest of `candidates` by timing on scratch memory, among those whose results repeat bit
-/// for bit. Waits for the device.
+/// for bit; a slightly slower one where a recorded step is likely the faster for it. Waits for the
+/// device.
 PlanChoice tune_plan(const PlanKey& key, Device device, std::span<const PlanChoice> candidates);
 
 /// For plan files: everything chosen so far, and choices that plans made from now on use.

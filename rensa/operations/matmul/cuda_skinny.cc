@@ -96,6 +96,14 @@ bool skinny_is_likely_faster(const PlanKey& key) {
   }
 }
 
+float likely_saved(const PlanKey& key, PlanKind kind) {
+  constexpr float kOperation = 1;  // at least, on an H200: it waits for another one
+  bool gives_scores = key.bias == PlanKey::Bias::epilogue && long_operand(key) == Long::a;
+  bool goes_back = key.gate_follows;
+  bool saves = (kind == PlanKind::dot && gives_scores) || (kind == PlanKind::outer && goes_back);
+  return saves ? kOperation : 0;
+}
+
 std::optional<DotRows> dot_rows(const PlanKey& key, const MatmulRun& run) {
   if (long_operand(key) != Long::a || key.batch != 1 || key.c_ld != key.n || run.gate ||
       run.activation != operations::Activation::none) {

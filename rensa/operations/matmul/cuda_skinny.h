@@ -42,6 +42,11 @@ PlanKind skinny_kind(const PlanKey& key);
 /// Whether skinny_kind's kernel is the better one, as far as the shape tells.
 bool skinny_is_likely_faster(const PlanKey& key);
 
+/// Microseconds that a recorded step likely saves beside the product, which may take so much longer
+/// by this kernel than by others: a loss's gradient of a layer's scores becomes part of `dot`, and
+/// then the product that goes back from it, if it is one of `outer`, too (graph/patterns.cc).
+float likely_saved(const PlanKey& key, PlanKind kind);
+
 /// Queues the kernel of skinny_kind.
 void run_skinny(const PlanKey& key, PlanKind kind, const MatmulRun& run);
 

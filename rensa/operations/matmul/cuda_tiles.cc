@@ -374,13 +374,15 @@ std::vector<TileForm> tile_forms(const PlanKey& key, Device device) {
   }
   if (takes_fma_panel(key, device)) forms.push_back(kFmaPanel);
   if (!is_small(key)) return forms;
+  bool beside_large = comes_beside_large(key, device);
   for_each_size(key, device, [&](TileForm form, int most) {
     std::int64_t parts = parts_of(key, form.boxes);
     for (int warps = 1; warps <= most; warps *= 2) {
       if (warps >= 2 * parts) break;
-      // A warp that has many parts alone is for products of many tiles, which are not these.
-      if (4 * warps < parts && warps < std::min(most, 8)) continue;
       form.warps = static_cast<std::uint8_t>(warps);
+      // A warp that has many parts alone is for products of many tiles, which are not these.
+      bool many_parts = 4 * warps < parts && warps < std::min(most, 8);
+      if (many_parts && !(beside_large && form.warps == kBesideLarge)) continue;
       if (fits_memory(key, form, device)) forms.push_back(form);
     }
   });

@@ -255,6 +255,23 @@ TEST(CudaMatmul, TunedPlansAreRightAndAreTimedOnce) {
   }
 }
 
+// In (1024, 1000) @ (1000, 10) tiles are a little faster alone, as they are in the product that
+// goes back from 10 classes to 1000 units; but the loss would not become part of them.
+TEST(CudaMatmul, TunedPlansAreThoseThatALossIsPartOf) {
+  RENSA_NEEDS_GPUS(1);
+  for (std::int64_t samples : {100, 1024}) {
+    Operands scores = operands({samples, 10, 1000, false, true}, float32);
+    Array c = xp::empty({samples, 10}, float32, gpu());
+    Options options{.bias = true, .autotune = true, .tf32 = true};
+    EXPECT_TRUE(product(scores, c, options).has_rows()) << samples;
+    Operands back = operands({samples, 1000, 10}, float32);
+    Array gradient = xp::empty({samples, 1000}, float32, gpu());
+    operations::Matmul goes_back = product(back, gradient, {.autotune = true, .tf32 = true});
+    goes_back.gate_follows = true;
+    EXPECT_TRUE(goes_back.adds_in_order()) << samples;
+  }
+}
+
 // The smaller one is turned first, into the workspace, where the shape tells that this is faster.
 TEST(CudaMatmul, OperandsAcrossK) {
   RENSA_NEEDS_GPUS(1);

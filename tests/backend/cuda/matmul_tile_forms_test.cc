@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,28 @@ TEST(MatmulTileForms, LikelyForLongerSumsBeforeAGate) {
 bool has_form(const cuda::PlanKey& key, cuda::TileForm form) {
   std::vector<cuda::TileForm> forms = cuda::tile_forms(key, gpu());
   return std::find(forms.begin(), forms.end(), form) != forms.end();
+}
+
+// Else a plan file that has the likely form could not be loaded.
+TEST(MatmulTileForms, TheLikelyOneIsOneOfThem) {
+  RENSA_NEEDS_GPUS(1);
+  if (!cuda::has_tiles(gpu())) GTEST_SKIP() << "a GPU before Ampere";
+  int likely = 0;
+  for (const Precision& precision : kPrecisions) {
+    for (std::int64_t m : {1, 10, 64, 200, 1024}) {
+      for (std::int64_t n : {1, 10, 64, 200, 1024}) {
+        for (std::int64_t k : {1, 10, 64, 200, 1024}) {
+          for (auto [a_transposed, b_transposed] : {std::pair(false, false), {true, false}}) {
+            cuda::PlanKey key = operands({m, n, k}, precision, a_transposed, b_transposed).key;
+            std::optional<cuda::TileForm> form = cuda::likely_tile_form(key, gpu());
+            likely += form.has_value();
+            EXPECT_TRUE(!form || has_form(key, *form)) << m << ' ' << n << ' ' << k;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(likely, 100);
 }
 
 TEST(MatmulTileForms, BoxesForOperandsThatHaveThem) {
