@@ -53,7 +53,8 @@ class CaptureCache {
   /// Runs `step` eagerly the first time a signature (shapes, dtypes, devices of `inputs`, the
   /// configuration) is seen, records it while it runs until two runs in a row did the same work on
   /// the same arrays (mostly the second and the third), and replays that from then on. What the
-  /// step returns and reports is fresh memory each time.
+  /// step returns and reports is fresh memory each time. A step may make several updates, of a
+  /// batch each: what a replay costs beside its kernels is then shared by them.
   ///
   /// A replay runs no host code of the step. What links keep in State, Counter, Persistent and
   /// Parameter members goes on as it would eagerly, as do random numbers, optimizers and arrays

@@ -79,6 +79,38 @@ TEST(StandardUpdater, ABatchInPartsGivesItsGradient) {
       ValueError);
 }
 
+TEST(StandardUpdater, AnIterationOfSeveralUpdates) {
+  for (Device device : testing::test_devices()) {
+    auto train = [&](std::int64_t batch, int iterations, StandardUpdaterOptions options) {
+      Line model;
+      optimizers::SGD optimizer(0.001);
+      optimizer.setup(model);
+      options.device = device;
+      options.capture_options = {.replay_lists = true};
+      if (batch == 8) {
+        options.update_core = [&](const Variables& in) {
+          for (std::int64_t i = 0; i < 8; i += 4) {
+            Slice part(i, i + 4);
+            optimizer.update(model, in[0][part], in[1][part]);
+          }
+        };
+      }
+      StandardUpdater updater(iterators::SerialIterator(line_data(16), batch, {.shuffle = false}),
+                              optimizer, options);
+      for (int i = 0; i < iterations; ++i) updater.update();
+      EXPECT_EQ(updater.epoch(), 4);
+      EXPECT_EQ(optimizer.t(), 16);
+      if (options.capture) {
+        EXPECT_GT(updater.capture_stats().replays, 3) << updater.capture_stats().last_fallback;
+      }
+      return model.w.item<float>();
+    };
+    float one_by_one = train(4, 16, {});
+    EXPECT_EQ(train(8, 8, {}), one_by_one) << device.str();
+    EXPECT_EQ(train(8, 8, {.capture = true}), one_by_one) << device.str();
+  }
+}
+
 TEST(StandardUpdater, OwnConverterAndLoss) {
   Line model;
   optimizers::SGD optimizer(0.001);
