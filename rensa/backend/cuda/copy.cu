@@ -525,7 +525,7 @@ struct BytesArgs {
   unsigned turn;
 };
 
-// By one block.
+// By one block, whose writes are all there before the flag is.
 template <class Unit>
 __global__ void __launch_bounds__(kBlock) copy_bytes(const __grid_constant__ BytesArgs args) {
   wait_for_previous();
